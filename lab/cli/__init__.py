@@ -1,0 +1,1 @@
+"""The ``lab`` command: one module per verb, heavy imports inside the verbs."""

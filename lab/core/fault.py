@@ -1,0 +1,52 @@
+"""What the network does to a flow."""
+
+import enum
+from dataclasses import dataclass
+
+from lab.core.flow import FourTuple
+
+
+class Scope(enum.Enum):
+    """How much goes dark."""
+
+    FLOW = "flow"
+    """One exact four-tuple; new connections pass."""
+
+    HOST = "host"
+    """Everything between the two addresses of the flow, new connections too."""
+
+
+class Cut(enum.Enum):
+    """Which direction of the flow is dropped."""
+
+    BOTH = "both"
+    FORWARD = "forward"
+    RETURN = "return"
+
+
+class Placement(enum.Enum):
+    """Where the drop sits."""
+
+    ROUTER = "router"
+    """The router's FORWARD hook: the senders believe that their segments left."""
+
+    OWN_OUTPUT = "own-output"
+    """The sender's own OUTPUT hook: the wrong place, kept to show why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A blackhole: packets of the flow vanish, nothing is closed."""
+
+    flow: FourTuple
+    direction: Cut = Cut.BOTH
+    scope: Scope = Scope.FLOW
+    placement: Placement = Placement.ROUTER
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Packets that the fault's rules have dropped so far."""
+
+    forward: int
+    return_: int

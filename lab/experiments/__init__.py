@@ -1,0 +1,1 @@
+"""What ``pytest lab/`` runs: one question per file, predicted, then measured."""

@@ -1,0 +1,274 @@
+"""What a backend offers: the protocols that the embedded and the container testbed both fulfil.
+
+Calls are blocking and may come from any thread; every wait takes a deadline. Instants are CLOCK_MONOTONIC seconds
+of the kernel that the nodes share with the caller.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, Self
+
+from lab.core.fault import Fault, Matched
+from lab.core.flow import FourTuple
+from lab.core.socket import SocketOptions, SocketSample
+from lab.core.timeline import ClockPair
+
+Counters = Mapping[str, int]
+"""Kernel counters of one namespace, named as ``nstat`` names them: ``TcpRetransSegs``, ``TcpExtTCPTimeouts``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestbedSpec:
+    """What to bring up."""
+
+    __test__ = False
+    """Not a test class, whatever pytest makes of the name."""
+
+    ipv6: bool = False
+    """Which family the names ``client``, ``router`` and ``server`` resolve to; both are always configured."""
+
+    sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Per node (client, router, server): sysctl name with dots to value, set before any program starts."""
+
+    offloads: bool = False
+    """Leave TSO, GSO and GRO on. Off by default: captures must show what the wire would carry."""
+
+    firewall: str = "auto"
+    """``iptables`` (legacy tables), ``nftables``, or ``auto``: the first where it works, else the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a program's output."""
+
+    at: float
+    """When its newline was read from the pipe."""
+
+    stream: str
+    """stdout or stderr."""
+
+    text: str
+    """Without the newline; undecodable octets as backslash escapes."""
+
+
+class Process(Protocol):
+    """A command that runs in a node."""
+
+    @property
+    def argv(self) -> Sequence[str]:
+        """The command as it was given."""
+
+    @property
+    def pid(self) -> int:
+        """Process id in the caller's PID namespace, 0 where the caller cannot see it."""
+
+    @property
+    def started_at(self) -> float:
+        """When it was started."""
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """All output so far, both streams, in the order read."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit status, negative signal number, or None while it runs."""
+
+    @property
+    def exited_at(self) -> float | None:
+        """When it exited."""
+
+    def wait_for_line(self, pattern: str | re.Pattern[str], timeout_s: float, *, since: float = 0.0) -> Line:
+        """The first line at or after ``since`` in which the pattern is found.
+
+        Raises:
+            TimeoutError: it did not come; the message has the last lines and says whether the program still runs.
+        """
+
+    def wait(self, timeout_s: float) -> int:
+        """The exit status.
+
+        Raises:
+            TimeoutError: it still runs.
+        """
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; a program that has exited is no error."""
+
+    def write(self, text: str) -> None:
+        """Write to its standard input, which stays open until ``close_stdin``."""
+
+    def close_stdin(self) -> None:
+        """End its standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketTrack:
+    """What a watched socket went through."""
+
+    samples: Sequence[SocketSample]
+    """In order; sparse while nothing is due, dense around each announced expiry."""
+
+    gone_at: float | None
+    """Middle of the interval in which the kernel stopped listing it (the give-up, or its close), or None."""
+
+    gone_within_s: float
+    """Half the width of that interval: how exactly ``gone_at`` is known."""
+
+
+class Node(Protocol):
+    """A place with its own network namespace in which commands run."""
+
+    @property
+    def name(self) -> str:
+        """client, router or server."""
+
+    @property
+    def ipv4(self) -> str:
+        """The address that the other nodes know it by."""
+
+    @property
+    def ipv6(self) -> str:
+        """The same for IPv6."""
+
+    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
+        """Start a command.
+
+        Args:
+            argv: Program and arguments; never a shell string.
+            env: Added to the caller's environment.
+            cwd: Working folder; the caller's where None.
+
+        Raises:
+            UsageError: the program does not exist or cannot be executed.
+        """
+
+    def sockets(self) -> Sequence[SocketSample]:
+        """Every TCP socket of the namespace, both families, listeners included."""
+
+    def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
+        """Options of one established socket, read from its owner's descriptor; None where that is impossible."""
+
+    def watch(self, flow: FourTuple) -> None:
+        """Begin to sample this node's socket of the flow, until it is gone or the testbed is."""
+
+    def track(self, flow: FourTuple) -> SocketTrack:
+        """What ``watch`` has seen so far."""
+
+    def counters(self) -> Counters:
+        """All counters of the namespace now (the files behind ``nstat -az``)."""
+
+    def read_sysctl(self, name: str) -> str:
+        """Value of a sysctl in the namespace, white space folded.
+
+        Raises:
+            Unsupported: this kernel has no such key.
+        """
+
+    def write_sysctl(self, name: str, value: str) -> None:
+        """Set a sysctl in the namespace.
+
+        Raises:
+            Unsupported: this kernel has no such key.
+            UsageError: the kernel refuses the value.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CutReceipt:
+    """When the rules went live or were taken back."""
+
+    began_at: float
+    """Just before the commit."""
+
+    done_at: float
+    """Just after it: no packet of the flow passes from here on (or is dropped, for a heal)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSummary:
+    """What a capture holds, after it was drained and closed."""
+
+    left: Path
+    """pcapng of the interface towards the client."""
+
+    right: Path
+    """pcapng of the interface towards the server."""
+
+    packets: Mapping[str, int]
+    """Written per side: left, right."""
+
+    dropped: Mapping[str, int]
+    """Per side, what the kernel counted as dropped for want of buffer (PACKET_STATISTICS)."""
+
+    started_at: float
+    """From here on the capture is complete."""
+
+    stopped_at: float
+    clocks: Sequence[ClockPair]
+    """Sampled at start and end, at least two."""
+
+
+class Router(Node, Protocol):
+    """The only path between client and server, and the owner of the fault."""
+
+    @property
+    def firewall(self) -> str:
+        """Which implementation owns the rules: iptables or nftables."""
+
+    def prepare(self, fault: Fault) -> None:
+        """Build the fault's rules without putting them in force, so that ``cut`` is one commit."""
+
+    def cut(self, fault: Fault) -> CutReceipt:
+        """Put the fault in force: both directions in one atomic commit, before every other rule. Idempotent."""
+
+    def heal(self, fault: Fault) -> CutReceipt:
+        """Take the fault back, counters kept. Idempotent."""
+
+    def matched(self, fault: Fault) -> Matched:
+        """Packets that the fault's rules dropped, read from the kernel; after a heal, the last reading."""
+
+    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+        """Capture both interfaces to ``left.pcapng`` and ``right.pcapng``; returns once packets are being caught.
+
+        Args:
+            folder: Exists and is writable.
+            filter_expression: pcap-filter(7), attached in the kernel; TCP, ICMP and ICMPv6 where None.
+            ring_bytes: Buffer per side; 0 takes the backend's default.
+        """
+
+    def stop_capture(self) -> CaptureSummary:
+        """Drain, close and summarise. The files are complete when this returns."""
+
+
+class Testbed(Protocol):
+    """Client, router and server with two links; a context manager that leaves nothing behind."""
+
+    __test__: bool = False
+
+    @property
+    def backend(self) -> str:
+        """Which kind it is: netns or docker."""
+
+    @property
+    def client(self) -> Node:
+        """The node that opens the connections."""
+
+    @property
+    def router(self) -> Router:
+        """The node in the middle."""
+
+    @property
+    def server(self) -> Node:
+        """The node that accepts them."""
+
+    def close(self) -> None:
+        """End every process and remove everything; idempotent."""
+
+    def __enter__(self) -> Self:
+        """The testbed itself."""
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close it."""
