@@ -2,10 +2,12 @@
 
 A kernel's ticks are regular, but nobody outside knows where in the wheel's period a segment was lost. A *walk* follows
 the kernel's rule from one starting tick and gives the course of events; the windows are the extremes over all starting
-ticks. Two more things are unknown to the tick: the start lies anywhere within its tick, so that an event can come one
-jiffy earlier by the wall clock; and a timer's handler may run one tick late on a busy machine, which moves single
-events by a jiffy and can turn a comparison that is closer than that. The second does not add up: the next bucket of
-the wheel absorbs it.
+ticks. Three more things are unknown:
+
+- where within its tick the start lies: by the wall clock every event can come up to one jiffy earlier;
+- whether handlers run in the tick in which their timer fires, or one later, as they do now and then on a busy machine.
+  It adds up only over waits so short that the wheel does not round them (``lab.core.timerwheel``);
+- which two of those a comparison of times is between: closer than one jiffy it may go either way.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from lab.core.prediction import Candidate, Copy, CopyKind
-from lab.core.timerwheel import granularity
+from lab.core.timerwheel import fires_at, granularity
 
 
 class Course(NamedTuple):
@@ -33,34 +35,50 @@ class Windows(NamedTuple):
     candidates: tuple[Candidate, ...]
 
 
-Walk = Callable[[int, int], Course]
-"""The course from a starting tick, with a number of jiffies by which the kernel's own idea of elapsed time is short."""
+class Start(NamedTuple):
+    """What a walk starts from, in jiffies."""
+
+    tick: int
+    """Tick of the anchor, from the start of the wheel's period."""
+
+    lag: int
+    """By how much every handler runs late."""
+
+    shift: int
+    """By how much the time that the kernel believes to have elapsed is short."""
+
+    def fires_at(self, now: int, wait: int) -> int:
+        """The tick at which the handler runs of a timer armed at tick ``now``."""
+        return fires_at(now, wait) + self.lag
+
+
+Walk = Callable[[Start], Course]
+"""The course from a start."""
 
 _MOST_PHASES = 4096
 """Starting ticks to try: all of them for waits up to 129 s at HZ 250; beyond, evenly spread, with wider windows."""
 
-_SHIFTS = (0, -1, 1)
-"""How far a handler's lateness can move a comparison, in jiffies."""
 
-
-def starts(period: int) -> tuple[list[tuple[int, int]], int]:
-    """The starting ticks to try, each with every shift, and how many jiffies lie between them.
+def starts(period: int) -> tuple[list[Start], int]:
+    """The starts to try, and how many jiffies lie between their ticks.
 
     Args:
         period: Of the wheel, in jiffies: the granularity of the longest wait.
     """
     stride = max(1, period // _MOST_PHASES)
-    return [(phase, shift) for shift in _SHIFTS for phase in range(0, period, stride)], stride
+    return [
+        Start(tick, lag, shift) for lag in (0, 1) for shift in (0, -1, 1) for tick in range(0, period, stride)
+    ], stride
 
 
 def all_courses(walk: Walk) -> tuple[list[Course], int]:
-    """The courses from every starting tick, and how many jiffies lie between the starting ticks that were tried."""
-    courses = [walk(0, 0)]
+    """The courses from every start, and how many jiffies lie between the starting ticks that were tried."""
+    courses = [walk(Start(0, 0, 0))]
     period = 0
     while (wanted := granularity(max(_gaps(courses)))) > period:  # waits repeat with the period of their buckets
         period = wanted
-        ticks, stride = starts(period)
-        courses = [walk(phase, shift) for phase, shift in ticks]
+        some, stride = starts(period)
+        courses = [walk(start) for start in some]
     return courses, stride
 
 
@@ -85,7 +103,7 @@ def summarise(courses: Sequence[Course], stride: int, kinds: Callable[[int], Cop
 
     def window(ticks: Iterable[int]) -> tuple[float, float]:
         ordered = sorted(ticks)
-        return max(0.0, ordered[0] - stride) / hz, (ordered[-1] + stride) / hz
+        return max(0.0, ordered[0] - stride) / hz, (ordered[-1] + stride - 1) / hz
 
     def middle(tick: float) -> float:
         return max(0.0, tick - 0.5) / hz

@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lab.core.courses import Course, Windows, all_courses, summarise
+from lab.core.courses import Course, Start, Windows, all_courses, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
 from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
-from lab.core.timerwheel import fires_at, to_jiffies
+from lab.core.timerwheel import to_jiffies
 
 _THIN_TIMEOUTS = 6
 """TCP_THIN_LINEAR_RETRIES: timeouts of a thin stream before it backs off."""
@@ -56,24 +56,24 @@ class _Timer:
 
     probe_is_copy: bool
 
-    def walk(self, phase: int, shift: int) -> Course:
-        """The course from one starting tick (see ``lab.core.courses``)."""
+    def walk(self, start: Start) -> Course:
+        """The course from one start."""
         copies = []
-        now = phase
+        now = start.tick
         for wait in self.first_waits[:-1]:
-            now = fires_at(now, wait)
+            now = start.fires_at(now, wait)
             if self.probe_is_copy:
-                copies.append(now - phase)
-        now = fires_at(now, self.first_waits[-1])
-        stamp = phase if self.stamped else now
+                copies.append(now - start.tick)
+        now = start.fires_at(now, self.first_waits[-1])
+        stamp = start.tick if self.stamped else now
         rto, timeouts = self.rto, 0
-        while not self._expired(timeouts, now - stamp - shift, rto):
-            copies.append(now - phase)
+        while not self._expired(timeouts, now - stamp - start.shift, rto):
+            copies.append(now - start.tick)
             timeouts += 1
             if timeouts > self.linear:
                 rto = min(2 * rto, self.rto_max)
-            now = fires_at(now, self._clamped(rto, now - stamp - shift))
-        return Course(tuple(copies), now - phase)
+            now = start.fires_at(now, self._clamped(rto, now - stamp - start.shift))
+        return Course(tuple(copies), now - start.tick)
 
     def _expired(self, timeouts: int, elapsed: int, rto: int) -> bool:
         if timeouts == 0:

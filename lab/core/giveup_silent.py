@@ -7,10 +7,10 @@ Sources: ``tcp_keepalive_timer``, ``tcp_probe_timer`` and ``tcp_send_probe0`` (`
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.core.courses import Course, all_courses, starts, summarise
+from lab.core.courses import Course, Start, all_courses, starts, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import RTO_BASE_S, SYN_RTO_S, initial_rto_s
-from lab.core.timerwheel import fires_at, granularity, to_jiffies
+from lab.core.timerwheel import granularity, to_jiffies
 
 _SYNACK_RTO_MAX_S = 120.0
 """TCP_RTO_MAX: SYN/ACK timers of Linux 6.18 do not read tcp_rto_max_ms."""
@@ -50,8 +50,8 @@ def predict_idle(situation: Situation) -> GiveUp:
         count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
         user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
     )
-    ticks, stride = starts(granularity(timer.interval))
-    courses = [course for phase, shift in ticks for course in timer.courses(phase, shift)]
+    some, stride = starts(granularity(timer.interval))
+    courses = [course for start in some for course in timer.courses(start)]
     windows = summarise(courses, stride, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
     rule = f"expiry after {timer.count} unanswered probes"
     if timer.user_timeout is not None:
@@ -70,19 +70,14 @@ class _Keepalive:
     count: int
     user_timeout: int | None
 
-    def courses(self, phase: int, shift: int) -> Iterator[Course]:
-        """The courses from one tick of the first probe, with the extremes of that probe's age.
-
-        Args:
-            phase: Tick of the first probe.
-            shift: See ``lab.core.courses``.
-        """
-        earliest, latest = self.idle, self.idle + granularity(self.idle)
-        offsets, now = [0], phase
-        while not self._surely_over(offsets, earliest - shift):
-            now = fires_at(now, self.interval)
-            offsets.append(now - phase)
-            for first in self._first_probes(offsets, earliest, latest, shift):
+    def courses(self, start: Start) -> Iterator[Course]:
+        """The courses that start at the first probe, with the extremes of what it may come after the anchor."""
+        earliest, latest = self.idle, self.idle + granularity(self.idle) + start.lag
+        offsets, now = [0], start.tick
+        while not self._surely_over(offsets, earliest - start.shift):
+            now = start.fires_at(now, self.interval)
+            offsets.append(now - start.tick)
+            for first in self._first_probes(offsets, earliest, latest, start.shift):
                 yield Course(tuple(first + offset for offset in offsets[:-1]), first + offsets[-1])
 
     def _surely_over(self, offsets: list[int], earliest: int) -> bool:
@@ -149,22 +144,22 @@ class _WindowProbes:
     user_timeout: int | None
     probing: int | None
 
-    def walk(self, phase: int, shift: int) -> Course:
-        """The course from one starting tick (see ``lab.core.courses``)."""
+    def walk(self, start: Start) -> Course:
+        """The course from one start."""
         copies: list[int] = []
-        first_probe = None if self.probing is None else phase - self.probing
-        backoff, now = self.backoff, phase
+        first_probe = None if self.probing is None else start.tick - self.probing
+        backoff, now = self.backoff, start.tick
         while True:
-            now = fires_at(now, self._wait(backoff, first_probe, now - shift))
+            now = start.fires_at(now, self._wait(backoff, first_probe, now - start.shift))
             if first_probe is None:
                 first_probe = now
-            elif self.user_timeout is not None and now - first_probe - shift >= self.user_timeout:
+            elif self.user_timeout is not None and now - first_probe - start.shift >= self.user_timeout:
                 break
             if not self.answered and len(copies) >= self.retries2:
                 break
-            copies.append(now - phase)
+            copies.append(now - start.tick)
             backoff = min(backoff + 1, max(backoff, self.retries2))
-        return Course(tuple(copies), now - phase)
+        return Course(tuple(copies), now - start.tick)
 
     def _wait(self, backoff: int, first_probe: int | None, now: int) -> int:
         wait = min(self.base << min(backoff, _MOST_PROBE_DOUBLINGS), self.rto_max)
@@ -183,12 +178,12 @@ def predict_syn_received(situation: Situation) -> GiveUp:
     retries = situation.options.syn_retries or settings.synack_retries
     base, longest = to_jiffies(SYN_RTO_S, settings.hz), to_jiffies(_SYNACK_RTO_MAX_S, settings.hz)
 
-    def walk(phase: int, shift: int) -> Course:  # noqa: ARG001 -- a count compares no times
-        now, copies = fires_at(phase, base), []
+    def walk(start: Start) -> Course:
+        now, copies = start.fires_at(start.tick, base), []
         for timeouts in range(1, retries + 1):
-            copies.append(now - phase)
-            now = fires_at(now, min(base << timeouts, longest))
-        return Course(tuple(copies), now - phase)
+            copies.append(now - start.tick)
+            now = start.fires_at(now, min(base << timeouts, longest))
+        return Course(tuple(copies), now - start.tick)
 
     windows = summarise(*all_courses(walk), lambda _: CopyKind.SYN_COPY, settings.hz)
     return GiveUp(cause=Cause.SYNACK_RETRIES, rule=f"expiry after {retries} copies of the SYN/ACK", **windows._asdict())
@@ -210,11 +205,11 @@ def predict_fin_wait_2(situation: Situation) -> GiveUp:
     timeout, limit = max(to_jiffies(asked_s, settings.hz), least), to_jiffies(_TIMEWAIT_S, settings.hz)
     waits = [timeout] if timeout <= limit else [timeout - limit, max(timeout - limit, least)]
 
-    def walk(phase: int, shift: int) -> Course:  # noqa: ARG001 -- nothing is compared
-        now = phase
+    def walk(start: Start) -> Course:
+        now = start.tick
         for wait in waits:
-            now = fires_at(now, wait)
-        return Course((), now - phase)
+            now = start.fires_at(now, wait)
+        return Course((), now - start.tick)
 
     windows = summarise(*all_courses(walk), lambda _: CopyKind.FIN_COPY, settings.hz)
     rule = "the wait of tcp_fin_timeout" if len(waits) == 1 else "twice what tcp_fin_timeout exceeds 60 s by"
