@@ -25,6 +25,17 @@ class Course(NamedTuple):
     death: int
 
 
+class Courses(NamedTuple):
+    """All ways that things may go."""
+
+    typical: list[Course]
+    """Those in which nothing runs late."""
+
+    every: list[Course]
+    stride: int
+    """Jiffies between the starting ticks that were tried."""
+
+
 class Windows(NamedTuple):
     """All ways together, in seconds."""
 
@@ -59,27 +70,30 @@ _MOST_PHASES = 4096
 """Starting ticks to try: all of them for waits up to 129 s at HZ 250; beyond, evenly spread, with wider windows."""
 
 
-def starts(period: int) -> tuple[list[Start], int]:
-    """The starts to try, and how many jiffies lie between their ticks.
+def all_courses(walks: Callable[[Start], Iterable[Course]], period: int) -> Courses:
+    """The courses from every start.
 
     Args:
+        walks: One course or several from a start.
         period: Of the wheel, in jiffies: the granularity of the longest wait.
     """
     stride = max(1, period // _MOST_PHASES)
-    return [
-        Start(tick, lag, shift) for lag in (0, 1) for shift in (0, -1, 1) for tick in range(0, period, stride)
-    ], stride
+    typical, *disturbed = (
+        [course for tick in range(0, period, stride) for course in walks(Start(tick, lag, shift))]
+        for lag in (0, 1)
+        for shift in (0, -1, 1)
+    )
+    return Courses(typical, [*typical, *(course for some in disturbed for course in some)], stride)
 
 
-def all_courses(walk: Walk) -> tuple[list[Course], int]:
-    """The courses from every start, and how many jiffies lie between the starting ticks that were tried."""
-    courses = [walk(Start(0, 0, 0))]
-    period = 0
-    while (wanted := granularity(max(_gaps(courses)))) > period:  # waits repeat with the period of their buckets
+def all_courses_of(walk: Walk) -> Courses:
+    """The courses from every start of a walk, over the period that its longest wait shows."""
+    courses = all_courses(lambda start: (walk(start),), 1)
+    period = 1
+    while (wanted := granularity(max(_gaps(courses.every)))) > period:
         period = wanted
-        some, stride = starts(period)
-        courses = [walk(start) for start in some]
-    return courses, stride
+        courses = all_courses(lambda start: (walk(start),), period)
+    return courses
 
 
 def _gaps(courses: Sequence[Course]) -> Iterator[int]:
@@ -87,18 +101,18 @@ def _gaps(courses: Sequence[Course]) -> Iterator[int]:
         yield from (later - tick for tick, later in pairwise((0, *course.copies, course.death)))
 
 
-def summarise(courses: Sequence[Course], stride: int, kinds: Callable[[int], CopyKind], hz: int) -> Windows:
+def summarise(courses: Courses, kinds: Callable[[int], CopyKind], hz: int) -> Windows:
     """Windows of the death and of every copy.
 
     Args:
-        courses: At least one.
-        stride: Jiffies between the starting ticks that were tried.
+        courses: All that may happen.
         kinds: The kind of a copy, by its index.
         hz: Jiffies per second.
     """
-    median = sorted(courses, key=lambda course: course.death)[len(courses) // 2]
+    typical, every, stride = courses
+    median = sorted(typical, key=lambda course: course.death)[len(typical) // 2]
     by_copies: dict[int, list[int]] = {}
-    for course in courses:
+    for course in every:
         by_copies.setdefault(len(course.copies), []).append(course.death)
 
     def window(ticks: Iterable[int]) -> tuple[float, float]:
@@ -110,12 +124,12 @@ def summarise(courses: Sequence[Course], stride: int, kinds: Callable[[int], Cop
 
     copy_times = []
     for index in range(max(by_copies)):
-        ticks = [course.copies[index] for course in courses if index < len(course.copies)]
+        ticks = [course.copies[index] for course in every if index < len(course.copies)]
         at = median.copies[index] if index < len(median.copies) else sorted(ticks)[len(ticks) // 2]
         copy_times.append(Copy(kinds(index), middle(at), window(ticks)))
     return Windows(
         give_up_s=middle(median.death),
-        window_s=window(course.death for course in courses),
+        window_s=window(course.death for course in every),
         copies=(min(by_copies), max(by_copies)),
         copy_times=tuple(copy_times),
         candidates=tuple(Candidate(copies, window(deaths)) for copies, deaths in sorted(by_copies.items())),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lab.core.courses import Course, Start, Windows, all_courses, summarise
+from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
 from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
 from lab.core.timerwheel import to_jiffies
@@ -96,12 +96,10 @@ def predict_retransmission(situation: Situation) -> GiveUp:
         situation: Established and busy, FIN_WAIT_1, LAST_ACK or SYN_SENT.
     """
     timers = [_syn_timer(situation)] if situation.state is State.SYN_SENT else _data_timers(situation)
-    courses: list[Course] = []
-    stride = 1
-    for timer in timers:
-        some, stride = all_courses(timer.walk)
-        courses += some
-    windows = summarise(courses, stride, _kinds(situation, timers[0]), situation.settings.hz)
+    per_timer = [all_courses_of(timer.walk) for timer in timers]
+    every = [course for courses in per_timer for course in courses.every]
+    courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
+    windows = summarise(courses, _kinds(situation, timers[0]), situation.settings.hz)
     cause, rule, bound_s = _decided_by(situation, windows)
     return GiveUp(cause=cause, rule=rule, bound_s=bound_s, **windows._asdict())
 

@@ -7,7 +7,7 @@ Sources: ``tcp_keepalive_timer``, ``tcp_probe_timer`` and ``tcp_send_probe0`` (`
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.core.courses import Course, Start, all_courses, starts, summarise
+from lab.core.courses import Course, Start, all_courses, all_courses_of, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import RTO_BASE_S, SYN_RTO_S, initial_rto_s
 from lab.core.timerwheel import granularity, to_jiffies
@@ -50,9 +50,8 @@ def predict_idle(situation: Situation) -> GiveUp:
         count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
         user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
     )
-    some, stride = starts(granularity(timer.interval))
-    courses = [course for start in some for course in timer.courses(start)]
-    windows = summarise(courses, stride, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
+    courses = all_courses(timer.courses, granularity(timer.interval))
+    windows = summarise(courses, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
     rule = f"expiry after {timer.count} unanswered probes"
     if timer.user_timeout is not None:
         rule = "first probe expiry at or past the user timeout, from the last packet received"
@@ -116,7 +115,7 @@ def predict_zero_window(situation: Situation) -> GiveUp:
         user_timeout=to_jiffies(options.user_timeout_s, hz) if options.user_timeout_s else None,
         probing=_probing(situation, base_s),
     )
-    windows = summarise(*all_courses(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
+    windows = summarise(all_courses_of(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
     if options.user_timeout_s and (situation.peer_alive or windows.copies[0] < settings.retries2):
         rule = "first expiry at or past the user timeout, from the first window probe"
         return GiveUp(cause=Cause.USER_TIMEOUT, rule=rule, bound_s=options.user_timeout_s, **windows._asdict())
@@ -185,7 +184,7 @@ def predict_syn_received(situation: Situation) -> GiveUp:
             now = start.fires_at(now, min(base << timeouts, longest))
         return Course(tuple(copies), now - start.tick)
 
-    windows = summarise(*all_courses(walk), lambda _: CopyKind.SYN_COPY, settings.hz)
+    windows = summarise(all_courses_of(walk), lambda _: CopyKind.SYN_COPY, settings.hz)
     return GiveUp(cause=Cause.SYNACK_RETRIES, rule=f"expiry after {retries} copies of the SYN/ACK", **windows._asdict())
 
 
@@ -211,7 +210,7 @@ def predict_fin_wait_2(situation: Situation) -> GiveUp:
             now = start.fires_at(now, wait)
         return Course((), now - start.tick)
 
-    windows = summarise(*all_courses(walk), lambda _: CopyKind.FIN_COPY, settings.hz)
+    windows = summarise(all_courses_of(walk), lambda _: CopyKind.FIN_COPY, settings.hz)
     rule = "the wait of tcp_fin_timeout" if len(waits) == 1 else "twice what tcp_fin_timeout exceeds 60 s by"
     return GiveUp(cause=Cause.FIN_TIMEOUT, rule=rule, bound_s=timeout / settings.hz, **windows._asdict())
 
