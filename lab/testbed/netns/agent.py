@@ -10,10 +10,10 @@ from typing import Any
 from lab.testbed.netns import kernel, sysctl
 from lab.testbed.netns.commands import Commands
 from lab.testbed.netns.events import EventSender
-from lab.testbed.netns.hosting import host
 from lab.testbed.netns.loop import Loop
 from lab.testbed.netns.observing import Observing
 from lab.testbed.netns.rpc import Inbox, answer
+from lab.testbed.netns.services import start_on_demand
 from lab.testbed.ports import TestbedSpec
 
 
@@ -51,8 +51,9 @@ def run(
     namespace: int,
     calls: socket.socket,
     events: socket.socket,
-    hosted: Mapping[str, socket.socket],
+    services: Mapping[str, socket.socket],
     spec: TestbedSpec,
+    service_requests: socket.socket,
 ) -> None:
     """Be the node's agent until the caller closes its end.
 
@@ -61,8 +62,9 @@ def run(
         namespace: Descriptor of its network namespace.
         calls: Where requests come from.
         events: Where events go to.
-        hosted: Services that run beside the agent, by name.
+        services: Those that run beside the agent, by name; their ends of the caller's channels.
         spec: What the testbed was asked for.
+        service_requests: To the process that starts services.
     """
     kernel.setns(namespace, kernel.CLONE_NEWNET)
     os.close(namespace)
@@ -83,6 +85,6 @@ def run(
             answer(service, request, calls)
 
     loop.add_reader(calls.fileno(), on_call)
-    for name, sock in hosted.items():
-        host(loop, name, sock, spec)
+    for name, sock in services.items():
+        start_on_demand(loop, name, spec, sock, service_requests)
     loop.run()

@@ -7,20 +7,16 @@ that closes the control socket.
 
 import contextlib
 import gc
-import importlib
 import os
 import pickle
-import select
 import signal
 import socket
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from lab.testbed.netns import keeper, kernel, readiness
-from lab.testbed.netns.hosting import HOSTED, PRELOADED
+from lab.testbed.netns import keeper, kernel, readiness, services
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
 from lab.testbed.ports import TestbedSpec
@@ -28,7 +24,7 @@ from lab.testbed.ports import TestbedSpec
 MARK = "blackhole-lab-forkserver"
 """First argument of the process, by which ``lab clean`` knows it."""
 
-_MOST_FDS = 1 + len(NODES) + len(HOSTED)
+_MOST_FDS = 1 + len(NODES) + len(services.SERVICES)
 
 
 def main() -> NoReturn:
@@ -103,19 +99,33 @@ def _outlive(child: int) -> NoReturn:
 
 
 def _serve(control: socket.socket) -> NoReturn:
+    shared = _start_services(control)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    idle_work = _preload()
+    gc.freeze()
     while True:
-        # Requests first; imports fill the time between them.
-        if not select.select([control], [], [], 0)[0] and next(idle_work, False):
-            continue
         request, fds = receive_with_fds(control, _MOST_FDS)
         if request is None:
             os._exit(0)
-        _fork_keeper(request, fds, own_pids, control)
+        _fork_keeper(request, fds, shared, own_pids, control)
 
 
-def _fork_keeper(request: TestbedSpec, fds: list[int], own_pids: int, control: socket.socket) -> None:
+def _start_services(control: socket.socket) -> keeper.Shared:
+    """The process that loads the large libraries, while this one begins to serve."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        control.close()
+        near.close()
+        services.run(far)
+    far.close()
+    batches, _ = receive_with_fds(near, 1)
+    if batches is None:
+        os._exit(1)
+    return keeper.Shared(batches, near)
+
+
+def _fork_keeper(
+    request: TestbedSpec, fds: list[int], shared: keeper.Shared, own_pids: int, control: socket.socket
+) -> None:
     ends = keeper.Ends.from_fds(fds)
     try:
         kernel.unshare(kernel.CLONE_NEWPID)
@@ -123,19 +133,8 @@ def _fork_keeper(request: TestbedSpec, fds: list[int], own_pids: int, control: s
         if child == 0:
             control.close()
             os.close(own_pids)
-            keeper.run(request, ends)
+            keeper.run(request, ends, shared)
         kernel.setns(own_pids, kernel.CLONE_NEWPID)
     except OSError as error:
         ends.events.send(pickle.dumps(readiness.explain(error)))
     ends.close()
-
-
-def _preload() -> Iterator[bool]:
-    """Import one module per step."""
-    for name in PRELOADED:
-        with warnings.catch_warnings(), contextlib.suppress(Exception):
-            warnings.simplefilter("ignore")
-            importlib.import_module(name)
-        # Forks shall share what is loaded, not copy it at the first collection.
-        gc.freeze()
-        yield True

@@ -1,9 +1,10 @@
 """Sysctls of the network namespace that this process is in."""
 
 import errno
+import os
 from pathlib import Path
 
-from lab.core.errors import EnvironmentNotReady, Unsupported, UsageError
+from lab.core.errors import EnvironmentNotReady, LabError, Unsupported, UsageError
 
 _ROOT = "/proc/sys"
 
@@ -18,7 +19,7 @@ def read(name: str) -> str:
     path = _path(name)
     try:
         return " ".join(path.read_text(encoding="utf-8").split())
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise _missing(name) from None
     except OSError as error:
         raise Unsupported(f"{name} cannot be read: {error.strerror}.") from error
@@ -32,27 +33,37 @@ def write(name: str, value: str) -> None:
         UsageError: the kernel refuses the value, or the name is not one of a network namespace.
         EnvironmentNotReady: /proc/sys is read-only here.
     """
-    path = _path(name)
-    if not path.is_file():
-        raise _missing(name)
     try:
-        path.write_text(value, encoding="utf-8")
+        fd = os.open(_path(name), os.O_WRONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise _missing(name) from None
     except OSError as error:
-        if error.errno == errno.EROFS:
-            raise EnvironmentNotReady(
-                f"/proc/sys is read-only here, so {name} cannot be set.",
-                fix="docker run --security-opt systempaths=unconfined (or --privileged)",
-            ) from error
-        if error.errno in (errno.EPERM, errno.EACCES):
-            raise Unsupported(f"The kernel does not let a namespace set {name} to {value!r}.") from error
-        raise UsageError(f"The kernel refuses {value!r} for {name}: {error.strerror}.") from error
+        raise _refused(name, value, error) from error
+    try:
+        # One write(2): the kernel takes the first for the whole value.
+        os.write(fd, value.encode())
+    except OSError as error:
+        raise _refused(name, value, error) from error
+    finally:
+        os.close(fd)
+
+
+def _refused(name: str, value: str, error: OSError) -> LabError:
+    if error.errno == errno.EROFS:
+        return EnvironmentNotReady(
+            f"/proc/sys is read-only here, so {name} cannot be set.",
+            fix="docker run --security-opt systempaths=unconfined (or --privileged)",
+        )
+    if error.errno in (errno.EPERM, errno.EACCES):
+        return Unsupported(f"The kernel does not let a namespace set {name} to {value!r}.")
+    return UsageError(f"The kernel refuses {value!r} for {name}: {error.strerror}.")
 
 
 def _path(name: str) -> Path:
     """Where a key lies; as sysctl(8), a name with slashes may hold dots (``net/ipv4/conf/eth0.5/forwarding``)."""
     parts = name.split("/") if "/" in name else name.split(".")
     # Other trees belong to the whole machine, and root in a user namespace with an identity map may write them.
-    if parts[0] != "net" or any(part in ("", ".", "..") for part in parts):
+    if parts[0] != "net" or any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise UsageError(
             f"{name!r} is not a sysctl of a network namespace.",
             fix="use a key under net, such as net.ipv4.tcp_retries2",

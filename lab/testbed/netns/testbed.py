@@ -12,10 +12,10 @@ from typing import Self
 
 from lab.core.errors import InvalidRun, UsageError
 from lab.testbed.netns import keeper, launcher
-from lab.testbed.netns.hosting import CAPTURE, FIREWALL, HOSTED
 from lab.testbed.netns.layout import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns.nodes import NetnsNode, NetnsRouter
 from lab.testbed.netns.rpc import Channel, receive_with_fds
+from lab.testbed.netns.services import CAPTURE, FIREWALL, SERVICES
 from lab.testbed.ports import TestbedSpec
 
 _UP_TIMEOUT_S = 60.0
@@ -41,7 +41,7 @@ class NetnsTestbed:
         self._lock = threading.Lock()
         self._closed = False
         self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        names = (*NODES, *HOSTED)
+        names = (*NODES, *SERVICES)
         pairs = {name: socket.socketpair() for name in names}
         self._channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
         self._client = NetnsNode(CLIENT, self._channels[CLIENT])
