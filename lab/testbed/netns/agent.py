@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ from lab.testbed.netns.commands import Commands
 from lab.testbed.netns.events import EventSender
 from lab.testbed.netns.loop import Loop
 from lab.testbed.netns.observing import Observing
-from lab.testbed.netns.rpc import Inbox, answer
-from lab.testbed.netns.services import start_on_demand
-from lab.testbed.ports import TestbedSpec
+from lab.testbed.netns.rpc import serve_in
+from lab.testbed.netns.services import Services
 
 
 class NodeService:
@@ -51,9 +49,7 @@ def run(
     namespace: int,
     calls: socket.socket,
     events: socket.socket,
-    services: Mapping[str, socket.socket],
-    spec: TestbedSpec,
-    service_requests: socket.socket,
+    services: Services,
 ) -> None:
     """Be the node's agent until the caller closes its end.
 
@@ -62,9 +58,7 @@ def run(
         namespace: Descriptor of its network namespace.
         calls: Where requests come from.
         events: Where events go to.
-        services: Those that run beside the agent, by name; their ends of the caller's channels.
-        spec: What the testbed was asked for.
-        service_requests: To the process that starts services.
+        services: Starts what runs beside the agent.
     """
     kernel.setns(namespace, kernel.CLONE_NEWNET)
     os.close(namespace)
@@ -74,17 +68,6 @@ def run(
         # What ps and lsns show.
         Path("/proc/self/comm").write_text(f"lab-{node}", encoding="ascii")
     loop = Loop()
-    service = NodeService(Commands(loop, EventSender(loop, events), node), Sysctls(), Observing(loop, node))
-    inbox = Inbox(calls)
-
-    def on_call() -> None:
-        request = inbox.receive()
-        if request is None:
-            loop.stop()
-        else:
-            answer(service, request, calls)
-
-    loop.add_reader(calls.fileno(), on_call)
-    for name, sock in services.items():
-        start_on_demand(loop, name, spec, sock, service_requests)
+    commands = Commands(loop, EventSender(loop, events), node)
+    serve_in(loop, NodeService(commands, Sysctls(), Observing(loop, node), services), calls)
     loop.run()

@@ -14,7 +14,7 @@ from lab.core.errors import UsageError
 from lab.testbed.netns import modules
 from lab.testbed.netns.events import EventSender, Exit, Output, StreamEnd
 from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.rpc import WithPid
+from lab.testbed.netns.rpc import Attached
 
 READ_BYTES = 1 << 15
 """Most octets taken from a pipe at once, so that a flood leaves the agent time for calls in between."""
@@ -74,7 +74,7 @@ class Commands:
         self._node = node
         self._programs: dict[int, Program] = {}
 
-    def spawn(self, number: int, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> WithPid:
+    def spawn(self, number: int, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Attached:
         """Run a command; returns when it was started and its process id.
 
         Raises:
@@ -99,9 +99,9 @@ class Commands:
         assert stdout is not None
         assert stderr is not None
         self._adopt(number, popen.pid, (stdin, stdout, stderr), popen)
-        return WithPid(started_at, popen.pid)
+        return Attached(started_at, popen.pid)
 
-    def spawn_module(self, number: int, module: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> WithPid:
+    def spawn_module(self, number: int, module: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Attached:
         """Run a Python module as ``python -m`` would, in a fork of this warm process.
 
         Raises:
@@ -112,7 +112,7 @@ class Commands:
         started_at = self._loop.time()
         pid, pipes = modules.fork(module, argv, env, cwd)
         self._adopt(number, pid, pipes)
-        return WithPid(started_at, pid)
+        return Attached(started_at, pid)
 
     def send_signal(self, number: int, signal_number: int) -> None:
         """Signal a program; none where it has ended."""

@@ -24,7 +24,7 @@ from lab.testbed.ports import TestbedSpec
 MARK = "blackhole-lab-forkserver"
 """First argument of the process, by which ``lab clean`` knows it."""
 
-_MOST_FDS = 1 + len(NODES) + len(services.SERVICES)
+_MOST_FDS = 1 + len(NODES)
 
 
 def main() -> NoReturn:

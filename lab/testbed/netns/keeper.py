@@ -13,9 +13,9 @@ from typing import NamedTuple, NoReturn
 
 from lab.core.errors import LabError
 from lab.testbed.netns import agent, links, mounts, readiness
-from lab.testbed.netns.layout import NODES, ROUTER, hosts_file
+from lab.testbed.netns.layout import NODES, hosts_file
 from lab.testbed.netns.rpc import send_with_fds
-from lab.testbed.netns.services import SERVICES
+from lab.testbed.netns.services import Services
 from lab.testbed.ports import TestbedSpec
 
 READY = "ready"
@@ -26,22 +26,16 @@ class Ends(NamedTuple):
 
     events: socket.socket
     nodes: dict[str, socket.socket]
-    services: dict[str, socket.socket]
 
     @classmethod
     def from_fds(cls, fds: list[int]) -> "Ends":
-        """From descriptors in the order events, nodes, services."""
-        events, *others = (socket.socket(fileno=fd) for fd in fds)
-        count = len(NODES)
-        return cls(
-            events,
-            dict(zip(NODES, others[:count], strict=True)),
-            dict(zip(SERVICES, others[count:], strict=True)),
-        )
+        """From descriptors in the order events, nodes."""
+        events, *nodes = (socket.socket(fileno=fd) for fd in fds)
+        return cls(events, dict(zip(NODES, nodes, strict=True)))
 
     def close(self) -> None:
         """Close all; what another process holds stays open."""
-        for sock in (self.events, *self.nodes.values(), *self.services.values()):
+        for sock in (self.events, *self.nodes.values()):
             sock.close()
 
 
@@ -75,7 +69,7 @@ def _build(spec: TestbedSpec, ends: Ends, shared: Shared) -> None:
             _become_agent(node, namespaces, spec, ends, shared)
     for fd in namespaces.values():
         os.close(fd)
-    for sock in (*ends.nodes.values(), *ends.services.values(), shared.services):
+    for sock in (*ends.nodes.values(), shared.services):
         sock.close()
     send_with_fds(ends.events, READY, [os.pidfd_open(os.getpid())])
 
@@ -85,14 +79,13 @@ def _become_agent(node: str, namespaces: dict[str, int], spec: TestbedSpec, ends
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        served = ends.services if node == ROUTER else {}
         calls = ends.nodes.pop(node)
-        for sock in (*ends.nodes.values(), *(() if served else ends.services.values())):
+        for sock in ends.nodes.values():
             sock.close()
         for name, fd in namespaces.items():
             if name != node:
                 os.close(fd)
-        agent.run(node, namespaces[node], calls, ends.events, served, spec, shared.services)
+        agent.run(node, namespaces[node], calls, ends.events, Services(spec, shared.services))
         code = 0
     finally:
         os._exit(code)

@@ -2,16 +2,20 @@
 
 import itertools
 import os
+import socket
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lab.core.errors import UsageError
-from lab.core.fault import Fault, Matched
+from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
 from lab.testbed.netns.process import NetnsProcess
 from lab.testbed.netns.rpc import Channel
+from lab.testbed.netns.services import CAPTURE, FIREWALL
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
 
 _DRAIN_TIMEOUT_S = 120.0
@@ -31,6 +35,8 @@ class NetnsNode:
         self._channel = channel
         self._numbers = itertools.count(1)
         self._processes: dict[int, NetnsProcess] = {}
+        self._services: dict[str, Channel] = {}
+        self._opening = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -103,6 +109,27 @@ class NetnsNode:
         """Every program started so far."""
         return list(self._processes.values())
 
+    def service(self, name: str) -> Channel:
+        """The channel to a service of this node, which is started at its first use."""
+        channel = self._services.get(name)
+        if channel is not None:
+            return channel
+        with self._opening:
+            if name not in self._services:
+                end = socket.socket(fileno=self._channel.call_attached("open_service", name).fd)
+                self._services[name] = Channel(end, f"The {self._name}'s {name}")
+            return self._services[name]
+
+    def close(self) -> None:
+        """End the channels."""
+        for channel in (self._channel, *self._services.values()):
+            channel.close()
+
+    def let_go(self) -> None:
+        """In a fork of the caller: close without a sign to the testbed."""
+        for channel in (self._channel, *self._services.values()):
+            channel.abandon()
+
     def _start(
         self,
         method: str,
@@ -117,7 +144,7 @@ class NetnsNode:
         self._processes[number] = process
         environment = {**os.environ, **(env or {})}
         try:
-            at, pid = self._channel.call_for_pid(method, number, *command, environment, str(cwd or Path.cwd()))
+            at, pid, _ = self._channel.call_attached(method, number, *command, environment, str(cwd or Path.cwd()))
         except BaseException:
             del self._processes[number]
             raise
@@ -130,44 +157,53 @@ class NetnsRouter(NetnsNode):
 
     Args:
         channel: To the node's agent.
-        firewall: To the process that owns the rules.
-        capture: To the process that captures.
+        client: Where the rules of a misplaced forward drop go.
+        server: Where those of a misplaced return drop go.
     """
 
-    def __init__(self, channel: Channel, firewall: Channel, capture: Channel) -> None:
+    def __init__(self, channel: Channel, client: NetnsNode, server: NetnsNode) -> None:
         super().__init__(ROUTER, channel)
-        self._firewall = firewall
-        self._capture = capture
+        self._senders = {Cut.FORWARD: client, Cut.RETURN: server}
 
     @property
     def firewall(self) -> str:
         """Which implementation owns the rules: iptables or nftables."""
-        return str(self._firewall.call("name"))
+        return str(self.service(FIREWALL).call("name"))
 
     def prepare(self, fault: Fault) -> None:
         """Build the fault's rules without putting them in force."""
-        self._firewall.call("prepare", fault)
+        for node, part in self._parts(fault):
+            node.service(FIREWALL).call("prepare", part)
 
     def cut(self, fault: Fault) -> CutReceipt:
         """Put the fault in force."""
-        receipt: CutReceipt = self._firewall.call("cut", fault)
-        return receipt
+        return self._enforce("cut", fault)
 
     def heal(self, fault: Fault) -> CutReceipt:
         """Take the fault back."""
-        receipt: CutReceipt = self._firewall.call("heal", fault)
-        return receipt
+        return self._enforce("heal", fault)
 
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped."""
-        matched: Matched = self._firewall.call("matched", fault)
-        return matched
+        counts = [node.service(FIREWALL).call("matched", part) for node, part in self._parts(fault)]
+        return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
 
     def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
         """Capture both interfaces."""
-        self._capture.call("start", folder.absolute(), filter_expression=filter_expression, ring_bytes=ring_bytes)
+        self.service(CAPTURE).call("start", folder.absolute(), filter_expression, ring_bytes)
 
     def stop_capture(self) -> CaptureSummary:
         """Drain, close and summarise."""
-        summary: CaptureSummary = self._capture.call("stop", timeout_s=_DRAIN_TIMEOUT_S)
+        summary: CaptureSummary = self.service(CAPTURE).call("stop", timeout_s=_DRAIN_TIMEOUT_S)
         return summary
+
+    def _enforce(self, method: str, fault: Fault) -> CutReceipt:
+        receipts = [node.service(FIREWALL).call(method, part) for node, part in self._parts(fault)]
+        return CutReceipt(min(r.began_at for r in receipts), max(r.done_at for r in receipts))
+
+    def _parts(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
+        """Which node's rules make the fault: the router's, or in the wrong placement those of each sender."""
+        if fault.placement is Placement.ROUTER:
+            return [(self, fault)]
+        directions = self._senders if fault.direction is Cut.BOTH else (fault.direction,)
+        return [(self._senders[one], replace(fault, direction=one)) for one in directions]

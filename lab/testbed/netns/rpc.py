@@ -18,20 +18,28 @@ import traceback
 from typing import Any, NamedTuple
 
 from lab.core.errors import InvalidRun, LabError
+from lab.testbed.netns.loop import Loop
 
 CALL_TIMEOUT_S = 30.0
 """How long a call may take before the agent counts as stuck; calls take milliseconds."""
 
 _LENGTH = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("=iII")
+_FD = struct.Struct("=i")
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(_FD.size)
 _CHUNK = 1 << 16
 
 
-class WithPid(NamedTuple):
-    """A reply beside which a process id travels as credentials, so that the kernel translates it for the reader."""
+class Attached(NamedTuple):
+    """A result and what only the kernel can carry to another process."""
 
     value: Any
-    pid: int
+
+    pid: int = 0
+    """A process id of this PID namespace; the reader gets it in its own. 0 for none."""
+
+    fd: int = -1
+    """A descriptor, which the sender's side closes once it is sent; -1 for none."""
 
 
 class Request(NamedTuple):
@@ -52,15 +60,20 @@ class Inbox:
         self.pid = 0
         """Process id that came with the last message, in this process's PID namespace; 0 where none did."""
 
+        self.fd = -1
+        """Descriptor that came since it was last taken from here; -1 where none did."""
+
     def receive(self) -> Any:
         """The next message, or None at the end of the stream; blocks as the socket does."""
         while (message := self._take()) is None:
-            data, ancillary, _, _ = self._sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_CREDENTIALS.size))
+            data, ancillary, _, _ = self._sock.recvmsg(_CHUNK, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
             if not data:
                 return None
             for _, kind, payload in ancillary:
                 if kind == socket.SCM_CREDENTIALS:
                     self.pid = _CREDENTIALS.unpack(payload)[0]
+                elif kind == socket.SCM_RIGHTS:
+                    self.fd = _FD.unpack(payload)[0]
             self._buffer += data
         return pickle.loads(message)  # noqa: S301 - see the module's docstring
 
@@ -111,10 +124,10 @@ class Channel:
             TimeoutError: no answer in time.
             InvalidRun: the process behind the channel is gone.
         """
-        return self.call_for_pid(method, *args, timeout_s=timeout_s, **kwargs).value
+        return self.call_attached(method, *args, timeout_s=timeout_s, **kwargs).value
 
-    def call_for_pid(self, method: str, *args: Any, timeout_s: float = CALL_TIMEOUT_S, **kwargs: Any) -> WithPid:
-        """The same, with the process id that came with the answer."""
+    def call_attached(self, method: str, *args: Any, timeout_s: float = CALL_TIMEOUT_S, **kwargs: Any) -> Attached:
+        """The same, with the process id and the descriptor that came with the answer."""
         with self._lock:
             if timeout_s != self._timeout_s:
                 self._set_timeout(timeout_s)
@@ -126,10 +139,10 @@ class Channel:
                 raise TimeoutError(f"{self._peer} did not answer {method} within {timeout_s:g} s.") from None
             except OSError as problem:
                 raise self._gone(method) from problem
-            pid = self._inbox.pid
+            pid, fd, self._inbox.fd = self._inbox.pid, self._inbox.fd, -1
         if error is not None:
             raise error
-        return WithPid(value, pid)
+        return Attached(value, pid, fd)
 
     def close(self) -> None:
         """End the channel; a call that waits fails. Idempotent."""
@@ -171,6 +184,20 @@ def serve(service: object, sock: socket.socket) -> None:
         answer(service, request, sock)
 
 
+def serve_in(loop: Loop, service: object, sock: socket.socket) -> None:
+    """The same beside whatever else the loop does; it is stopped when the other end closes."""
+    inbox = Inbox(sock)
+
+    def on_call() -> None:
+        request = inbox.receive()
+        if request is None:
+            loop.stop()
+        else:
+            answer(service, request, sock)
+
+    loop.add_reader(sock.fileno(), on_call)
+
+
 def answer(service: object, request: Request, sock: socket.socket) -> None:
     """Make one call and send what came of it."""
     number, method, args, kwargs = request
@@ -183,25 +210,28 @@ def answer(service: object, request: Request, sock: socket.socket) -> None:
         value = attribute(*args, **kwargs) if callable(attribute) else attribute
     except Exception as problem:  # noqa: BLE001 - every failure travels to the caller
         error = _portable(problem)
-    pid = 0
-    if isinstance(value, WithPid):
-        value, pid = value
+    attached = value if isinstance(value, Attached) else Attached(value)
     try:
-        data = frame((number, error, value))
+        data = frame((number, error, attached.value))
     except Exception as problem:  # noqa: BLE001 - what a service returns may be anything
         data = frame((number, TypeError(f"The result of {method} cannot be sent: {problem}"), None))
-    _send(sock, data, pid)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        # A caller that is gone is noticed at the next read.
+        _send(sock, data, attached)
+    if attached.fd >= 0:
+        os.close(attached.fd)
 
 
-def _send(sock: socket.socket, data: bytes, pid: int) -> None:
-    try:
-        if pid:
-            credentials = _CREDENTIALS.pack(pid, os.geteuid(), os.getegid())
-            sent = sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, credentials)])
-            data = data[sent:]
-        sock.sendall(data)
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # The caller is gone; the next read says so.
+def _send(sock: socket.socket, data: bytes, attached: Attached) -> None:
+    ancillary = []
+    if attached.pid:
+        credentials = _CREDENTIALS.pack(attached.pid, os.geteuid(), os.getegid())
+        ancillary.append((socket.SOL_SOCKET, socket.SCM_CREDENTIALS, credentials))
+    if attached.fd >= 0:
+        ancillary.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, _FD.pack(attached.fd)))
+    if ancillary:
+        data = data[sock.sendmsg([data], ancillary) :]
+    sock.sendall(data)
 
 
 def _portable(error: Exception) -> Exception:

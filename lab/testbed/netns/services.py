@@ -12,25 +12,19 @@ import os
 import socket
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from lab.testbed.netns import kernel, links
+from lab.testbed.netns.layout import LEFT, RIGHT
 from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.rpc import receive_with_fds, send_with_fds, serve
+from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds, serve, serve_in
 from lab.testbed.ports import TestbedSpec
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
 
-_FACTORIES: Final[dict[str, tuple[str, str, Callable[[TestbedSpec], tuple[Any, ...]]]]] = {
-    FIREWALL: ("lab.testbed.firewall", "open_firewall", lambda spec: (spec.firewall,)),
-    CAPTURE: ("lab.testbed.capture", "Capture", lambda _: ()),
-}
-"""Per service: module, factory, and the factory's arguments. A new service is a line here, and a proxy for callers."""
-
-SERVICES: Final = tuple(_FACTORIES)
-
-_LIBRARIES: Final = ("iptc", "scapy.arch.linux", "scapy.supersocket", *(entry[0] for entry in _FACTORIES.values()))
+_LIBRARIES: Final = ("iptc", "scapy.arch.linux", "scapy.supersocket", "lab.testbed.firewall", "lab.testbed.capture")
 
 _NAMESPACES: Final = {"pid": kernel.CLONE_NEWPID, "mnt": kernel.CLONE_NEWNS, "net": kernel.CLONE_NEWNET}
 
@@ -55,26 +49,27 @@ def run(requests: socket.socket) -> NoReturn:
             os.close(fd)
 
 
-def start_on_demand(loop: Loop, name: str, spec: TestbedSpec, sock: socket.socket, requests: socket.socket) -> None:
-    """Have a service started beside this agent when the first call to it comes.
+class Services:
+    """What a node's agent answers about services.
 
     Args:
-        loop: The agent's loop.
-        name: One of ``SERVICES``.
         spec: What the testbed was asked for.
-        sock: The service's end of the caller's channel; handed over.
         requests: To the process that ``run`` is.
     """
 
-    def start() -> None:
-        loop.remove_reader(sock.fileno())
+    def __init__(self, spec: TestbedSpec, requests: socket.socket) -> None:
+        self._spec = spec
+        self._requests = requests
+
+    def open_service(self, name: str) -> Attached:
+        """Have a service started in this node; the descriptor that comes with the answer leads to it."""
+        near, far = socket.socketpair()
         namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in _NAMESPACES]
-        send_with_fds(requests, (name, spec), [sock.fileno(), *namespaces])
+        send_with_fds(self._requests, (name, self._spec), [far.fileno(), *namespaces])
         for fd in namespaces:
             os.close(fd)
-        sock.close()
-
-    loop.add_reader(sock.fileno(), start)
+        far.close()
+        return Attached(None, fd=near.detach())
 
 
 def _start(name: str, spec: TestbedSpec, fds: list[int], own_pids: int) -> None:
@@ -96,10 +91,62 @@ def _become(name: str, spec: TestbedSpec, sock: int, namespaces: dict[int, int])
         os.closerange(3, sock)
         os.closerange(sock + 1, os.sysconf("SC_OPEN_MAX"))
         channel = socket.socket(fileno=sock)
-        serve(_make(name, spec), channel)
+        _HOSTS[name](spec, channel)
         code = 0
     finally:
         os._exit(code)
+
+
+def _host_firewall(spec: TestbedSpec, channel: socket.socket) -> None:
+    # Nothing but this blocking read lies before a cut.
+    serve(_made("lab.testbed.firewall", "open_firewall", spec.firewall), channel)
+
+
+def _host_capture(_: TestbedSpec, channel: socket.socket) -> None:
+    loop = Loop()
+    serve_in(loop, CaptureService(loop, _made("lab.testbed.capture", "Capture", LEFT, RIGHT)), channel)
+    loop.run()
+
+
+_HOSTS: Final[dict[str, Callable[[TestbedSpec, socket.socket], None]]] = {
+    FIREWALL: _host_firewall,
+    CAPTURE: _host_capture,
+}
+"""A new service is a line here, and a proxy for callers."""
+
+
+class CaptureService:
+    """A capture whose rings are emptied by a loop.
+
+    Args:
+        loop: Of the capture's process.
+        capture: A ``lab.testbed.capture.Capture``.
+    """
+
+    def __init__(self, loop: Loop, capture: Any) -> None:
+        self._loop = loop
+        self._capture = capture
+
+    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int) -> None:
+        """Begin; when this returns, packets are being caught."""
+        self._capture.start(folder, filter_expression, ring_bytes)
+        for fd in self._capture.filenos:
+            self._loop.add_reader(fd, self._on_readable)
+
+    def stop(self) -> object:
+        """Drain, close and summarise."""
+        self._forget()
+        return self._capture.stop()
+
+    def _on_readable(self) -> None:
+        self._capture.on_readable()
+        if self._capture.failure is not None:
+            # Nobody empties the rings any more; ``stop`` tells why.
+            self._forget()
+
+    def _forget(self) -> None:
+        for fd in self._capture.filenos:
+            self._loop.remove_reader(fd)
 
 
 class _Broken:
@@ -114,9 +161,9 @@ class _Broken:
         raise self._reason
 
 
-def _make(name: str, spec: TestbedSpec) -> object:
-    module, factory, arguments = _FACTORIES[name]
+def _made(module: str, factory: str, *args: object) -> object:
+    """What the factory makes, or a stand-in that raises the reason at every call."""
     try:
-        return getattr(importlib.import_module(module), factory)(*arguments(spec))
+        return getattr(importlib.import_module(module), factory)(*args)
     except Exception as error:  # noqa: BLE001 - the first caller shall see it
         return _Broken(error)

@@ -15,7 +15,6 @@ from lab.testbed.netns import keeper, launcher
 from lab.testbed.netns.layout import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns.nodes import NetnsNode, NetnsRouter
 from lab.testbed.netns.rpc import Channel, receive_with_fds
-from lab.testbed.netns.services import CAPTURE, FIREWALL, SERVICES
 from lab.testbed.ports import TestbedSpec
 
 _UP_TIMEOUT_S = 60.0
@@ -38,17 +37,17 @@ class NetnsTestbed:
         spec = spec or TestbedSpec()
         if unknown := sorted(set(spec.sysctls) - set(NODES)):
             raise UsageError(f"There is no node {unknown[0]!r}.", fix=f"use one of {', '.join(NODES)}")
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = False
         self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        names = (*NODES, *SERVICES)
-        pairs = {name: socket.socketpair() for name in names}
-        self._channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
-        self._client = NetnsNode(CLIENT, self._channels[CLIENT])
-        self._server = NetnsNode(SERVER, self._channels[SERVER])
-        self._router = NetnsRouter(self._channels[ROUTER], self._channels[FIREWALL], self._channels[CAPTURE])
+        pairs = {name: socket.socketpair() for name in NODES}
+        channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
+        self._client = NetnsNode(CLIENT, channels[CLIENT])
+        self._server = NetnsNode(SERVER, channels[SERVER])
+        self._router = NetnsRouter(channels[ROUTER], self._client, self._server)
+        self._nodes = {node.name: node for node in (self._client, self._router, self._server)}
         _alive.add(self)
-        far = [far_events, *(pairs[name][1] for name in names)]
+        far = [far_events, *(pairs[name][1] for name in NODES)]
         try:
             self._keeper = self._bring_up(spec, far)
         except BaseException:
@@ -80,20 +79,10 @@ class NetnsTestbed:
     def close(self) -> None:
         """End every process and remove everything; idempotent."""
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        with contextlib.suppress(ProcessLookupError):
-            # Process 1 of the PID namespace: the kernel kills and awaits all others before it reports the end.
-            signal.pidfd_send_signal(self._keeper, signal.SIGKILL)
-        poll = select.poll()
-        poll.register(self._keeper, select.POLLIN)
-        gone = poll.poll(_DOWN_TIMEOUT_S * 1000)
-        os.close(self._keeper)
-        self._reader.join()
-        self._close_sockets()
-        if not gone:
-            raise InvalidRun(f"The testbed's processes did not end within {_DOWN_TIMEOUT_S:g} s of SIGKILL.")
+            # Marked last, so that a close that was interrupted can be made again.
+            if not self._closed:
+                self._take_down()
+                self._closed = True
 
     def __enter__(self) -> Self:
         """The testbed itself."""
@@ -113,6 +102,19 @@ class NetnsTestbed:
                 sock.close()
         return self._await_ready()
 
+    def _take_down(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            # Process 1 of the PID namespace: the kernel kills and awaits all others before it reports the end.
+            signal.pidfd_send_signal(self._keeper, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(self._keeper, select.POLLIN)
+        if not poll.poll(_DOWN_TIMEOUT_S * 1000):
+            raise InvalidRun(f"The testbed's processes did not end within {_DOWN_TIMEOUT_S:g} s of SIGKILL.")
+        # Their ends of the event socket are closed now, which ends the reader.
+        self._reader.join()
+        self._close_sockets()
+        os.close(self._keeper)
+
     def _await_ready(self) -> int:
         self._events.settimeout(_UP_TIMEOUT_S)
         try:
@@ -126,25 +128,24 @@ class NetnsTestbed:
 
     def _read_events(self) -> None:
         """Hand every event to its program; the testbed's one thread in the calling process."""
-        nodes = {node.name: node for node in (self._client, self._router, self._server)}
         while packet := self._events.recv(_EVENT_BYTES):
             event = pickle.loads(packet)  # noqa: S301 - from our own agents
-            process = nodes[event.node].process(event.program)
+            process = self._nodes[event.node].process(event.program)
             if process is not None:
                 process.handle(event)
-        for node in nodes.values():
+        for node in self._nodes.values():
             for process in node.processes():
                 process.abandon()
 
     def _close_sockets(self) -> None:
-        for channel in self._channels.values():
-            channel.close()
+        for node in self._nodes.values():
+            node.close()
         self._events.close()
 
     def _let_go(self) -> None:
         """In a fork of the caller: close what would hide the caller's end from the keeper."""
-        for channel in self._channels.values():
-            channel.abandon()
+        for node in self._nodes.values():
+            node.let_go()
         self._events.close()
         self._closed = True
 
