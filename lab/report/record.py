@@ -6,7 +6,7 @@ Keys that this version does not know are kept when a record is read and written 
 """
 
 import enum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, model_validator
 
@@ -63,7 +63,7 @@ class NoticedBy(enum.Enum):
 class _Part(BaseModel):
     """Frozen, tolerant of keys that a later version adds, intolerant of NaN and infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, use_attribute_docstrings=True)
 
 
 class Versions(_Part):
@@ -332,6 +332,10 @@ class Record(_Part):
             and seen.recovered_s is None
             and _open(branch, self.horizon_s)
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """The record as indented JSON with a newline at its end; the same record gives the same text."""
