@@ -122,7 +122,7 @@ def parse_record(text: bytes, path: Path) -> Record:
         raise UsageError(f"{path} is not JSON: {error}.") from error
     if not isinstance(data, dict) or "schema" not in data:
         raise UsageError(f"{path} is not a run's record: it has no key `schema`.")
-    if data["schema"] != SCHEMA:
+    if data["schema"] != SCHEMA or isinstance(data["schema"], bool):
         raise UsageError(
             f"{path} has schema {data['schema']!r}, this version of the lab reads schema {SCHEMA}.",
             fix="read it with the version that wrote it (key `versions.lab`).",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from lab.report.record import Check
 from lab.report.summary import Row, Summary
 
 _HEADINGS = ("", "client, predicted", "client, measured", "server, predicted", "server, measured")
@@ -20,10 +21,10 @@ def as_markdown(summary: Summary) -> str:
     if summary.closing:
         parts.append(_bullets(summary.closing))
     if summary.doubts:
-        parts += ["## Doubts", "The record contradicts its own outcome:", _list(summary.doubts)]
+        doubts = "\n".join(f"- {_escaped(doubt)}" for doubt in summary.doubts)
+        parts += ["## Doubts", "The record contradicts its own outcome:", doubts]
     if summary.checks:
-        marks = ((f"{'ok' if check.ok else '**FAILED**'}", check.name, check.detail) for check in summary.checks)
-        parts += ["## Checks", _list(f"{mark} {name}{': ' if detail else ''}{detail}" for mark, name, detail in marks)]
+        parts += ["## Checks", "\n".join(map(_check, summary.checks))]
     if summary.artefacts:
         parts += ["## Artefacts", "\n".join(f"- [{_escaped(path)}](<{path}>)" for path in summary.artefacts)]
     return "\n\n".join(parts) + "\n"
@@ -43,11 +44,12 @@ def _bullets(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- {name}: {_escaped(value)}" for name, value in pairs)
 
 
-def _list(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {_escaped(sentence, keep='*')}" for sentence in sentences)
+def _check(check: Check) -> str:
+    detail = f": {_escaped(check.detail)}" if check.detail else ""
+    return f"- {'ok' if check.ok else '**FAILED**'} {_escaped(check.name)}{detail}"
 
 
-def _escaped(text: str, *, keep: str = "") -> str:
+def _escaped(text: str) -> str:
     """The text on one line, with what Markdown would read as its own taken literally."""
     flat = " ".join(text.split())
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" and letter not in keep else letter for letter in flat)
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in flat)
