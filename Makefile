@@ -8,7 +8,7 @@ bin := .venv/bin
 export PYTHON
 
 help: ## List the verbs
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo

@@ -27,11 +27,11 @@ has_headers() { printf '#include <stdio.h>\n' | gcc -E - >/dev/null 2>&1; }
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 has_venv() { "$1" -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
-# Remember a package unless the command after its purpose succeeds.
+# Remember a package and why, unless the command after both succeeds.
 need() {
-  local package=$1 purpose=$2
+  local entry=$1$'\t'$2
   shift 2
-  "$@" || missing+=("$package"$'\t'"$purpose")
+  "$@" || missing+=("$entry")
 }
 
 # The first interpreter that really starts (a version manager's shim may not) and is new enough.
