@@ -108,6 +108,7 @@ install_project() {
 
 need iptables "the libraries and matches that python-iptables loads" has_library libip4tc
 need libpcap0.8 "compiles the capture's kernel filter for scapy" has_library libpcap
+need libnftables1 "rules, where a kernel lacks the legacy tables" has_library libnftables
 if [ "$purpose" = dev ]; then
   need iproute2 "the tests compare with ip, ss and nstat" have ss
   need nftables "the tests look at the nftables rules with nft" have nft
