@@ -76,8 +76,9 @@ def inspect() -> list[Requirement]:
     Returns:
         What builds on something else comes after it.
     """
-    answers = _ask_kernel()
-    return [*judge(answers), *machine.describe()]
+    children = _start_probes()
+    described = machine.describe()
+    return [*judge(_collect(children)), *described]
 
 
 def is_ready(requirements: Sequence[Requirement]) -> bool:
@@ -132,10 +133,10 @@ def _judge_congestion_control(answer: Answer | None) -> Requirement:
     return Requirement(name, Status.RESTRICTED, False, f"{answer.seen}; profiles prefer cubic", fix)
 
 
-def _ask_kernel() -> dict[str, Answer]:
+def _start_probes() -> "dict[str, subprocess.Popen[str]]":
     where = os.pathsep.join(filter(None, (str(Path(lab.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
-    children = [
-        subprocess.Popen(
+    return {
+        group: subprocess.Popen(
             [sys.executable, "-m", preflight_probe.__name__, group],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -144,14 +145,18 @@ def _ask_kernel() -> dict[str, Answer]:
             env={**os.environ, "PYTHONPATH": where},
         )
         for group in preflight_probe.GROUPS
-    ]
+    }
+
+
+def _collect(children: "Mapping[str, subprocess.Popen[str]]") -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
-    for child, group in zip(children, preflight_probe.GROUPS.values(), strict=True):
-        answers.update(_collect(child, [probe.__name__ for probe in (*preflight_probe.FENCES, *group)]))
+    for group, child in children.items():
+        asked = [probe.__name__ for probe in (*preflight_probe.FENCES, *preflight_probe.GROUPS[group])]
+        answers.update(_wait(child, asked))
     return answers
 
 
-def _collect(child: "subprocess.Popen[str]", asked: Sequence[str]) -> dict[str, Answer]:
+def _wait(child: "subprocess.Popen[str]", asked: Sequence[str]) -> dict[str, Answer]:
     """The answers of one program; where it ended early, the probe that it was at is to blame."""
     try:
         said, complaints = child.communicate(timeout=PROBE_TIMEOUT_S)
@@ -163,7 +168,8 @@ def _collect(child: "subprocess.Popen[str]", asked: Sequence[str]) -> dict[str, 
     answers = {}
     for line in said.splitlines():
         found = json.loads(line)
-        answers[found.pop("probe")] = Answer(**found)
+        name = found.pop("probe")
+        answers[name] = Answer(**found)
     unanswered = [name for name in asked if name not in answers]
     if child.returncode and unanswered:
         answers[unanswered[0]] = Answer(ok=False, seen=ending)
