@@ -1,8 +1,11 @@
 """``lab doctor``: everything that is missing on this machine, each with its fix."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from lab.cli.output import PLAIN_WIDTH, print_json, print_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +24,6 @@ def doctor(
     Namespaces, links, rules, packet sockets and socket diagnosis are tried in namespaces of their own; nothing of
     the host is touched. Exits with 0 where the embedded testbed can run, with 5 where it cannot.
     """
-    from lab.cli.output import print_json
     from lab.testbed import preflight
 
     found = preflight.inspect()
@@ -45,25 +47,21 @@ def _as_json(requirement: "Requirement") -> dict[str, Any]:
 
 
 def _show(found: "Sequence[Requirement]", ready: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from lab.cli.output import print_out
     from lab.testbed.requirement import Status
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     for one in found:
-        style = "green" if one.status is Status.OK else "bold red" if one.blocks else "yellow"
-        table.add_row(Text(one.status.value, style), one.name, one.seen)
+        style = None if one.status is Status.OK else "bold red" if one.blocks else "yellow"
+        print_out(_line(one), style=style)
         if one.fix is not None:
-            table.add_row("", "", f"fix: {one.fix}")
-    print_out(table)
+            print_out(fill(f"fix: {one.fix}", PLAIN_WIDTH, initial_indent="    ", subsequent_indent="    "))
     print_out()
-    missing = sum(one.blocks for one in found)
     if ready:
         print_out("Ready: the embedded testbed can run.", style="bold green")
     else:
-        print_out(f"Not ready: {missing} of {len(found)} requirements keep it from running.", style="bold red")
+        blocking = sum(one.blocks for one in found)
+        print_out(f"Not ready: {blocking} of {len(found)} requirements keep it from running.", style="bold red")
+
+
+def _line(one: "Requirement") -> str:
+    status = one.status.value.removesuffix("-missing")
+    return fill(f"{status:<11} {one.name:<24} {one.seen}", PLAIN_WIDTH, subsequent_indent=" " * 37)
