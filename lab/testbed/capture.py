@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import scapy.layers.l2  # noqa: F401 - without the link layers scapy warns on every socket that it cannot tell its type
+import scapy.layers.l2  # without the link layers scapy warns of every socket that it cannot tell its type
 from scapy.arch.linux import L2ListenSocket
 from scapy.config import conf
 from scapy.error import Scapy_Exception

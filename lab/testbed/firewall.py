@@ -6,7 +6,6 @@ step, and the counters outlive the heal: the rules are not removed, so nothing t
 a removal is lost.
 """
 
-import contextlib
 import ipaddress
 import threading
 from collections.abc import Callable, Sequence
@@ -215,23 +214,26 @@ def _neither(reasons: Sequence[LabError]) -> LabError:
 
 def _check(fault: Fault) -> None:
     """Refuse a fault whose rules no packet could match: a run would find out only at its end."""
-    versions = set()
-    for end in fault.flow:
-        with contextlib.suppress(ValueError):
-            address = ipaddress.ip_address(end.address)
-            if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-                raise UsageError(
-                    f"The addresses as the wire has them were expected; {end.address} is an IPv4 address to a socket"
-                    " of both families.",
-                    fix=f"write {address.ipv4_mapped}.",
-                )
-            versions.add(address.version)
-            continue
-        raise UsageError(f"An IPv4 or IPv6 address was expected, without zone or brackets; {end.address!r} is none.")
-    if len(versions) != 1:
+    addresses = [_address(end.address) for end in fault.flow]
+    if addresses[0].version != addresses[1].version:
         raise UsageError(f"Two addresses of one family were expected; the flow is {fault.flow}.")
     if not all(0 < end.port < 65536 for end in fault.flow):
         raise UsageError(f"TCP ports from 1 to 65535 were expected; the flow is {fault.flow}.")
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        address = None
+    if address is None or "%" in text:
+        raise UsageError(f"An IPv4 or IPv6 address was expected, without zone or brackets; {text!r} is none.")
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        raise UsageError(
+            f"The addresses as the wire has them were expected; {text} is how an IPv6 socket has an IPv4 one.",
+            fix=f"write {address.ipv4_mapped}",
+        )
+    return address
 
 
 def _describe(fault: Fault) -> str:

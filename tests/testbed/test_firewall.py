@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
 
 import lab.testbed.firewall_iptables
 import lab.testbed.firewall_nftables  # noqa: F401 - loaded before the places are forked, as a warm server would have it
@@ -26,10 +27,9 @@ def firewall_name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["caller", "nobody"])
-def connected(request: pytest.FixtureRequest) -> Iterator[Places]:
-    """As whoever runs the tests, and without any privilege."""
-    with three_places(as_nobody=request.param) as places:
+@pytest.fixture(scope="module")
+def connected() -> Iterator[Places]:
+    with three_places() as places:
         yield places
 
 
@@ -45,9 +45,7 @@ def places(connected: Places, firewall_name: str) -> Iterator[Places]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_cut_drops_both_directions_and_a_heal_lets_both_through(
-    places: Places, family: socket.AddressFamily
-) -> None:
+def test_a_cut_drops_both_directions_and_a_heal_lets_both_through(places: Places, family: socket.AddressFamily) -> None:
     flow = places.connect(family)
     assert _passes(places, flow, Direction.FORWARD)
     assert _passes(places, flow, Direction.RETURN)
@@ -93,9 +91,7 @@ def test_nothing_moves_before_the_cut_though_the_rules_are_built(places: Places)
     assert places.router.call(_matched, Fault(flow)) == Matched(forward=0, return_=0)
 
 
-@pytest.mark.parametrize(
-    ("direction", "reached"), [(Cut.FORWARD, Direction.RETURN), (Cut.RETURN, Direction.FORWARD)]
-)
+@pytest.mark.parametrize(("direction", "reached"), [(Cut.FORWARD, Direction.RETURN), (Cut.RETURN, Direction.FORWARD)])
 def test_one_direction_can_be_dropped_alone(places: Places, direction: Cut, reached: Direction) -> None:
     flow = places.connect()
     fault = Fault(flow, direction=direction)
@@ -111,9 +107,7 @@ def test_one_direction_can_be_dropped_alone(places: Places, direction: Cut, reac
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_flow_scope_spares_other_connections_of_the_same_pair(
-    places: Places, family: socket.AddressFamily
-) -> None:
+def test_the_flow_scope_spares_other_connections_of_the_same_pair(places: Places, family: socket.AddressFamily) -> None:
     dark, bystander = places.connect(family), places.connect(family)
     places.router.call(_cut, Fault(dark))
     assert _passes(places, bystander, Direction.FORWARD)
@@ -206,18 +200,38 @@ def test_conntrack_counts_a_flow_from_its_handshake(places: Places, family: sock
     flow = places.connect(family)
     places.client.call(send, flow, b"x" * 100)
     assert places.server.call(receive, flow, 100)
-    name = "ipv6" if flow.ipv6 else "ipv4"
-    entries = [line for line in places.router.call(_conntrack) if f"sport={flow.client.port} " in line]
-    assert len(entries) == 1
-    assert entries[0].split()[0] == name
-    original = entries[0].index(f"sport={flow.client.port} ")
-    assert original < entries[0].index(f"dport={flow.client.port} "), "the client's way is the original one"
-    assert "bytes=" in entries[0], "bytes are counted"
+    source, octets = places.router.call(_conntrack, flow)
+    assert source == flow.client.address, "the client's way is the original one"
+    syn, ack, data = 60, 52, 152
+    assert octets == syn + ack + data + (20 * 3 if flow.ipv6 else 0), "counted from the first packet on"
 
 
-def test_a_successor_finds_a_clean_namespace_after_an_owner_that_was_killed(
-    places: Places, firewall_name: str
-) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_privilege_is_needed_beyond_a_user_namespace(firewall_name: str, family: socket.AddressFamily) -> None:
+    with three_places(as_nobody=True) as places:
+        assert places.router.call(_open, firewall_name) == firewall_name
+        flow = places.connect(family)
+        places.router.call(_cut, Fault(flow))
+        places.client.call(send, flow, b"lost")
+        assert not places.server.call(_arrives, flow, 4)
+        assert places.router.call(_heal, Fault(flow))
+        assert places.server.call(receive, flow, 4) == b"lost"
+        assert places.router.call(_matched, Fault(flow)).forward >= 2
+
+
+def test_accept_rules_of_others_in_the_same_hook_do_not_matter(places: Places, firewall_name: str) -> None:
+    flow = places.connect()
+    places.router.call(_prepare, Fault(flow))
+    places.router.call(_accept_everything, firewall_name)
+    places.router.call(_cut, Fault(flow))
+    places.client.call(send, flow, b"lost")
+    assert not places.server.call(_arrives, flow, 4)
+    places.router.call(_heal, Fault(flow))
+    assert places.server.call(receive, flow, 4) == b"lost"
+    assert places.router.call(_stop_accepting, firewall_name), "the other's rule has survived cut and heal"
+
+
+def test_a_successor_finds_a_clean_namespace_after_an_owner_that_was_killed(places: Places, firewall_name: str) -> None:
     flow = places.connect()
     places.router.call(_cut_in_a_process_that_dies, firewall_name, Fault(flow))
     places.client.call(send, flow, b"lost")
@@ -309,13 +323,13 @@ class _NoTable:
     def build(self, number: int, fault: Fault) -> None: ...
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:
-        raise AssertionError("nothing may be cut here")
+        raise AssertionError(f"nothing may be cut here: {number}, {fault}")
 
     def release(self, number: int, fault: Fault) -> CutReceipt:
-        raise AssertionError("nothing may be healed here")
+        raise AssertionError(f"nothing may be healed here: {number}, {fault}")
 
     def packets(self, number: int, fault: Fault) -> list[int]:
-        return [0 for _ in directions(fault.direction)]
+        return [number * 0 for _ in directions(fault.direction)]
 
     def close(self) -> None: ...
 
@@ -397,9 +411,51 @@ def _receive_datagram() -> bytes:
         return sock.recv(100)
 
 
-def _conntrack() -> list[str]:
-    with open("/proc/self/net/nf_conntrack", encoding="ascii") as file:  # noqa: PTH123 - read in this namespace
-        return file.readlines()
+def _conntrack(flow: FourTuple) -> tuple[str, int]:
+    """Where the connection came from, as conntrack has it, and the octets that it counted that way."""
+    family = "V6" if flow.ipv6 else "V4"
+    with NFCTSocket(nfgen_family=_family(flow)) as conntrack:
+        for entry in conntrack.dump():
+            way = entry.get_attr("CTA_TUPLE_ORIG")
+            ports = way.get_attr("CTA_TUPLE_PROTO")
+            ends = {ports.get_attr("CTA_PROTO_SRC_PORT"), ports.get_attr("CTA_PROTO_DST_PORT")}
+            if ends == {flow.client.port, flow.server.port}:
+                octets = entry.get_attr("CTA_COUNTERS_ORIG").get_attr("CTA_COUNTERS_BYTES")
+                return way.get_attr("CTA_TUPLE_IP").get_attr(f"CTA_IP_{family}_SRC"), octets
+    raise AssertionError("conntrack never saw the flow")
+
+
+_ACCEPT = {
+    "iptables": (
+        [["iptables-legacy", "-t", "mangle", "-I", "FORWARD", "-j", "ACCEPT"]],
+        [["iptables-legacy", "-t", "mangle", "-D", "FORWARD", "-j", "ACCEPT"]],
+    ),
+    "nftables": (
+        [
+            ["nft", "add table ip other"],
+            ["nft", "add chain ip other forward { type filter hook forward priority -300; }"],
+            ["nft", "add rule ip other forward accept"],
+        ],
+        [["nft", "delete table ip other"]],
+    ),
+}
+"""How someone else lets everything pass, before the lab's rules or in their very table, and stops to."""
+
+
+def _accept_everything(name: str) -> None:
+    for command in _ACCEPT[name][0]:
+        _run(command)
+
+
+def _stop_accepting(name: str) -> bool:
+    for command in _ACCEPT[name][1]:
+        _run(command)
+    return True
+
+
+def _run(command: list[str]) -> None:
+    lock = {"XTABLES_LOCKFILE": f"/tmp/xtables-{os.getpid()}.lock"}
+    subprocess.run(command, check=True, env={**os.environ, **lock})
 
 
 def _cut_in_a_process_that_dies(name: str, fault: Fault) -> None:
@@ -433,11 +489,7 @@ def _hide_legacy_tables() -> None:
     """A kernel without them, as far as this process can tell."""
     import iptc
 
-    def refuse(_: bytes) -> None:
-        return None
+    def refuse(_: object) -> None:
+        raise iptc.IPTCError("can't initialize mangle: b'Table does not exist (do you need to insmod?)'")
 
-    iptc.Table._init.__globals__["iptc"].iptc_init = refuse
-
-
-def _list_iptables(arguments: list[str]) -> str:
-    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+    iptc.Table.refresh = refuse
