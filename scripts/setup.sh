@@ -22,7 +22,8 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "set-up: $*" && exit 5; }
 
 have() { command -v "$1" >/dev/null; }
-has_library() { ldconfig -p | grep -q "^[[:space:]]*$1\.so"; }
+# No pipe: grep -q would end ldconfig by SIGPIPE now and then, and pipefail would call the library missing.
+has_library() { grep -q "^[[:space:]]*$1\.so" <<<"$(ldconfig -p)"; }
 has_headers() { printf '#include <stdio.h>\n' | gcc -E - >/dev/null 2>&1; }
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 has_venv() { "$1" -c 'import ensurepip, venv' >/dev/null 2>&1; }
