@@ -58,8 +58,8 @@ def _show(found: "Sequence[Requirement]", ready: bool) -> None:
     if ready:
         print_out("Ready: the embedded testbed can run.", style="bold green")
     else:
-        blocking = sum(one.blocks for one in found)
-        print_out(f"Not ready: {blocking} of {len(found)} requirements keep it from running.", style="bold red")
+        causes = ", ".join(one.name for one in found if one.blocks and one.fix is not None)
+        print_out(fill(f"Not ready; to mend: {causes}.", PLAIN_WIDTH), style="bold red")
 
 
 def _line(one: "Requirement") -> str:

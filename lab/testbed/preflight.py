@@ -46,7 +46,7 @@ class _Probed:
     required: bool = True
 
 
-_NAMESPACES = "docker run --security-opt seccomp=unconfined, or run outside of the container"
+_NAMESPACES = "run outside of the container, or docker run --security-opt seccomp=unconfined"
 
 _PROBED = (
     _Probed(preflight_probe.user_namespace, "user namespaces", _NAMESPACES),
