@@ -1,0 +1,1 @@
+"""Capture files: written raw, read as segments."""
