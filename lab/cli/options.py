@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from lab.core.duration import parse_duration
 from lab.core.errors import UsageError
-from lab.core.kernel import PROFILES, Profile, profile_from_mapping
+from lab.core.profiles import Profile, parse_profile, profile_named
 
 Member = TypeVar("Member", bound=enum.Enum)
 
@@ -58,17 +58,13 @@ def sysctls(texts: Sequence[str]) -> dict[str, dict[str, str]]:
 
 def find_profile(text: str) -> Profile:
     """A profile by name, or from a TOML file."""
-    if text in PROFILES:
-        return PROFILES[text]
     path = Path(text)
     if path.suffix != ".toml":
-        raise UsageError(
-            f"There is no profile {text!r}; there are {', '.join(PROFILES)}.", fix="name one of them, or a FILE.toml"
-        )
+        return profile_named(text)
     try:
         with path.open("rb") as file:
-            return profile_from_mapping(tomllib.load(file), name=path.stem)
+            return parse_profile(tomllib.load(file), name=path.stem)
     except OSError as error:
         raise UsageError(f"The profile {text} cannot be read: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The profile {text} is no TOML: {error}.") from error

@@ -31,9 +31,7 @@ def run(
     ] = None,
     ipv6: Annotated[bool, typer.Option("--ipv6", help="The names resolve to IPv6 addresses.")] = False,
     firewall: Annotated[str, typer.Option(help="auto, iptables (legacy tables) or nftables.")] = "auto",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for everything the run produces.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for everything the run produces.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the record as one JSON object.")] = False,
 ) -> None:
     """Run a server and a client in their nodes and cut one of their flows.

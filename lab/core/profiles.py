@@ -12,7 +12,7 @@ from lab.core.prediction import GiveUp, Situation
 
 _IPV4 = "net.ipv4."
 
-_FIRST_KERNEL = {knob.sysctl: knob.since for knob in KNOBS if knob.since is not None}
+FIRST_KERNEL = {knob.sysctl: knob.since for knob in KNOBS if knob.since is not None}
 
 KNOWN_SYSCTLS = (
     *(knob.sysctl for knob in KNOBS),
@@ -56,12 +56,12 @@ class Pin:
     @property
     def optional(self) -> bool:
         """Whether a kernel that the lab supports may lack it."""
-        return self.sysctl in _FIRST_KERNEL
+        return self.sysctl in FIRST_KERNEL
 
     @property
     def since(self) -> str | None:
         """First kernel that has it, None where every supported one does."""
-        return _FIRST_KERNEL.get(self.sysctl)
+        return FIRST_KERNEL.get(self.sysctl)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a run proved.
 
-A run is judged in two steps. First it must prove itself: one failed proof and it is INVALID, whatever was measured. Only
-then is the measurement held against the prediction.
+A run is judged in two steps. First it must prove itself: one failed proof and it is INVALID, whatever was measured.
+Only then is the measurement held against the prediction.
 """
 
 import enum

@@ -4,17 +4,18 @@ The capture runs before any program does, so that it holds the handshake and the
 proves it complete. The bystander talks before the flow exists, so that it has a life to lose.
 """
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.core.errors import Unsupported
+from lab.core.errors import Unsupported, UsageError
 from lab.core.fault import Scope
 from lab.core.flow import Endpoint, FourTuple
-from lab.core.kernel import Profile
+from lab.core.profiles import FIRST_KERNEL, Profile
 from lab.report.folder import RunFolder
 from lab.run.flowfinder import wait_for_listener
 from lab.run.patience import Patience
-from lab.run.spec import NODES, Program, RunSpec
+from lab.run.spec import Program, RunSpec
 from lab.testbed.ports import Node, Process, Testbed
 
 BYSTANDER_PORTS = (40007, 40017)
@@ -42,9 +43,33 @@ class Stage:
         return node.ipv6 if (self.spec.ipv6 if ipv6 is None else ipv6) else node.ipv4
 
 
-def profile_sysctls(profile: Profile, extra: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Per node, what the profile and the user set; the user's word comes last."""
-    return {node: {**(profile.required if node != "router" else {}), **extra.get(node, {})} for node in NODES}
+def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> None:
+    """Pin what the profile pins, in the first of its values that the kernel takes; the user's word comes last.
+
+    Raises:
+        Unsupported: the user wants a sysctl that this kernel does not have yet.
+        UsageError: the user wants one that no kernel has, or a value that the kernel refuses.
+    """
+    available = {pin.sysctl for pin in profile.pins if _has(node, pin.sysctl)}
+    for pin in profile.resolve(available):
+        for value in pin.values:
+            with contextlib.suppress(UsageError):
+                node.write_sysctl(pin.sysctl, value)
+                break
+        else:
+            raise UsageError(f"The kernel refuses {pin.sysctl} = {' or '.join(pin.values)} of profile {profile.name}.")
+    for name, value in extra.items():
+        if not _has(node, name) and name not in FIRST_KERNEL:
+            raise UsageError(f"There is no sysctl {name} in the {node.name} node.", fix="sysctl -a lists them")
+        node.write_sysctl(name, value)
+
+
+def _has(node: Node, sysctl: str) -> bool:
+    try:
+        node.read_sysctl(sysctl)
+    except Unsupported:
+        return False
+    return True
 
 
 def start(program: Program, node: Node) -> Process:
@@ -61,6 +86,10 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
         UsageError: the server's command fails or listens nowhere.
         Unsupported: the bystander cannot talk, so no run could be trusted here.
     """
+    for node in (testbed.client, testbed.server):
+        apply_settings(node, spec.profile, spec.sysctls.get(node.name, {}))
+    for name, value in spec.sysctls.get("router", {}).items():
+        testbed.router.write_sysctl(name, value)
     testbed.router.start_capture(folder.path)
     server = start(spec.server, testbed.server)
     wait_for_listener(testbed.server, server, spec.port, patience)
@@ -82,7 +111,7 @@ def _start_bystander(testbed: Testbed, spec: RunSpec, port: int, patience: Patie
     # With the whole host dark the same family is dark too: the other one shares links, router and capture.
     ipv6 = spec.ipv6 != (spec.scope is Scope.HOST)
     address = testbed.server.ipv6 if ipv6 else testbed.server.ipv4
-    server = testbed.server.spawn_module("lab.programs.server", ("--port", str(port)))
+    server = testbed.server.spawn_module("lab.programs.server", (str(port),))
     wait_for_listener(testbed.server, server, port, patience)
     client = testbed.client.spawn_module(
         "lab.programs.client", (address, str(port), "--interval", str(BYSTANDER_INTERVAL_S))

@@ -184,7 +184,11 @@ def _healed(end: EndFinding, found: Findings) -> Iterator[Check]:
     after = [c.segment.time_s for c in end.traffic.copies if c.segment.time_s > found.healed.began_at]
     recovered, anchor = end.traffic.recovered_at, end.anchor
     planned = next(
-        (c.window_s for c in end.branch.copy_times if anchor is not None and anchor + c.window_s[1] > found.healed.done_at),
+        (
+            c.window_s
+            for c in end.branch.copy_times
+            if anchor is not None and anchor + c.window_s[1] > found.healed.done_at
+        ),
         None,
     )
     ok = bool(after) and recovered is not None and recovered - after[0] < DATED_WITHIN_S and end.fate.gone_at is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.core.errors import InvalidRun, UsageError
-from lab.core.fault import Cut, Fault, Matched
+from lab.core.fault import Cut, Fault
 from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.hole import Dark, Passage, passage
 from lab.core.icmp import IcmpMessage
@@ -245,8 +245,6 @@ def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
         for s in side.segments
         if watched.bystander_port in (s.source.port, s.destination.port)
     ]
-    lost = sum(
-        1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy
-    )
+    lost = sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
     alive = bool(answers) and not told and watched.bystander.returncode is None
     return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

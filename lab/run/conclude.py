@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from lab.core.fault import Fault
-from lab.core.flow import Direction, FourTuple
+from lab.core.flow import FourTuple
 from lab.core.kernel import LINUX_DEFAULTS
 from lab.core.prediction import GiveUp
 from lab.core.retransmission import Classified
@@ -124,9 +124,7 @@ def write_timeline(
             timeline.add(Observation(end.fate.gone_at, end.name, "gave-up", detail))
         if end.noticing.at is not None:
             timeline.add(
-                Observation(
-                    end.noticing.at, end.name, "noticed", {"by": end.noticing.by, "errno": end.noticing.errno}
-                )
+                Observation(end.noticing.at, end.name, "noticed", {"by": end.noticing.by, "errno": end.noticing.errno})
             )
 
 
@@ -222,13 +220,9 @@ def _versions(versions: Mapping[str, str]) -> r.Versions:
     main = {"lab", "kernel", "python"}
     rest = {name: value for name, value in versions.items() if name.lower() not in main}
     found = {name.lower(): value for name, value in versions.items()}
-    return r.Versions(
-        lab=found.get("lab"), kernel=found.get("kernel"), python=found.get("python"), libraries=rest
-    )
+    return r.Versions(lab=found.get("lab"), kernel=found.get("kernel"), python=found.get("python"), libraries=rest)
 
 
 def _check(check: CoreCheck) -> r.Check:
     # A note that fails decides nothing; in the record a failed check would contradict the outcome.
     return r.Check(name=check.name, ok=check.ok or check.kind is Kind.NOTE, detail=check.detail)
-
-

@@ -105,9 +105,7 @@ class KernelFate:
     """When the program closed the socket first."""
 
 
-def read_fate(
-    track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool
-) -> KernelFate:
+def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool) -> KernelFate:
     """What the samples and the counters say together.
 
     Args:
@@ -179,7 +177,9 @@ def read_noticing(
     if process is None:
         return Noticing(None, None, None)
     lines = [line for line in process.lines if line.at >= cut_at]
-    error = next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None) if own else None
+    error = (
+        next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None) if own else None
+    )
     errno = None if error is None else str(error.get("errno"))
     if pattern is not None:
         found = next((line.at for line in lines if re.search(pattern, line.text)), None)

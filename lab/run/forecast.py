@@ -6,10 +6,10 @@ What a foreign program does after the cut is not known before it, so both branch
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from lab.core.errors import InvalidRun, Unsupported
 from lab.core.giveup import predict
 from lab.core.kernel import KNOBS, KernelSettings, from_sysctls
 from lab.core.prediction import GiveUp, Situation, State
-from lab.core.errors import InvalidRun, Unsupported
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.ports import Node
 

@@ -24,7 +24,7 @@ from lab.run.forecast import EndForecast, forecast, read_settings
 from lab.run.patience import Patience, Stopped
 from lab.run.spec import Action, RunSpec
 from lab.run.watch import EndWatch, watch
-from lab.testbed.ports import Counters, CutReceipt, Node, Process, Testbed, TestbedSpec
+from lab.testbed.ports import Counters, CutReceipt, Process, Testbed, TestbedSpec
 from lab.testbed.preflight import read_hz, versions
 
 DEFAULT_HZ = 250
@@ -66,9 +66,7 @@ class Run:
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
         hz = read_hz()
-        self._known = Known(
-            spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={}
-        )
+        self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
 
     def execute(self) -> Record:
         """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
@@ -101,14 +99,15 @@ class Run:
         self._tell(observation)
 
     def _testbed_spec(self) -> TestbedSpec:
-        return TestbedSpec(ipv6=self.spec.ipv6, sysctls=self.spec.all_sysctls(), firewall=self.spec.firewall)
+        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
 
     def _run(self, testbed: Testbed) -> Record:
         nodes = (testbed.client, testbed.router, testbed.server)
-        self._know(backend=testbed.backend, settings={n.name: read_settings(n) for n in nodes})
+        self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
         up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
+        self._know(settings={node.name: read_settings(node) for node in nodes})
         self._programs["server"] = stage.server
         flow, talked = self._connect(stage) if self.spec.connect_from is None else (None, True)
         if flow is None:
@@ -163,7 +162,10 @@ class Run:
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
-        ends = ((testbed.client, flow, self.spec.client_state), (testbed.server, _seen_from_server(flow), self.spec.server_state))
+        ends = (
+            (testbed.client, flow, self.spec.client_state),
+            (testbed.server, _seen_from_server(flow), self.spec.server_state),
+        )
         forecasts = {}
         for node, end, state in ends:
             sample = sample_of(node.sockets(), end)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Placement, Scope
 from lab.core.prediction import State
-from lab.core.profile import PROFILES, Profile
+from lab.core.profiles import PROFILES, Profile
 
 MIN_PORT, MAX_PORT = 1, 65535
 NODES = ("client", "router", "server")
