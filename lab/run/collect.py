@@ -14,7 +14,7 @@ from lab.core.prediction import Cause
 from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.pcap import read_packets
-from lab.run.evidence import event_of, read_fate, read_noticing, read_traffic
+from lab.run.evidence import event_of, first_error, instant_of, read_fate, read_noticing, read_traffic
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
@@ -229,13 +229,13 @@ def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Dir
 def _error_at(process: Process | None, since: float) -> float | None:
     if process is None:
         return None
-    events = (event_of(line) for line in process.lines if line.at >= since)
-    return next((float(str(e["at"])) for e in events if e is not None and e.get("event") == "error"), None)
+    error = first_error(line for line in process.lines if line.at >= since)
+    return None if error is None else instant_of(error)
 
 
 def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
     events = [e for e in map(event_of, watched.bystander.lines) if e is not None]
-    answers = [float(str(e["at"])) for e in events if e.get("event") == "received"]
+    answers = [instant_of(e) for e in events if e.get("event") == "received"]
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
     gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
     since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]

@@ -188,7 +188,7 @@ def read_noticing(
     if fate.closed_at is not None and (fate.gone_at is None or fate.closed_at < fate.gone_at):
         signs.append((fate.closed_at, "close"))
     if error is not None:
-        signs.append((float(error["at"]), "error"))
+        signs.append((instant_of(error), "error"))
     if process.exited_at is not None and process.exited_at >= cut_at:
         signs.append((process.exited_at, "exit"))
     at, by = min(signs, default=(None, None))
@@ -202,6 +202,16 @@ def event_of(line: Line) -> Mapping[str, object] | None:
     except ValueError:
         return None
     return event if isinstance(event, dict) else None
+
+
+def first_error(lines: Iterable[Line]) -> Mapping[str, object] | None:
+    """The first error that a program of the lab's own reports in these lines."""
+    return next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None)
+
+
+def instant_of(event: Mapping[str, object]) -> float:
+    """When the event happened, CLOCK_MONOTONIC."""
+    return float(str(event["at"]))
 
 
 def crossed_summary(passages: Iterable[Passage]) -> dict[str, int]:

@@ -157,7 +157,10 @@ class Run:
         refuse_exit(client, "could be cut off")
         refuse_exit(stage.server, "could be cut off")
         if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
-            choose(established(node.sockets(), self.spec.port) or [_missing(client)], None)
+            candidates = established(node.sockets(), self.spec.port)
+            if not candidates:
+                raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
+            choose(candidates, None)
         return flow, talked
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
@@ -256,7 +259,3 @@ class Run:
 def _seen_from_server(flow: FourTuple) -> FourTuple:
     # ``sample_of`` looks for (local, remote); at the server's end these are the other way round.
     return FourTuple(client=flow.server, server=flow.client)
-
-
-def _missing(client: Process) -> "object":
-    raise UsageError(f"The client's connection ended before the cut. {tail(client)}")

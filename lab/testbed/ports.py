@@ -146,7 +146,7 @@ class Node(Protocol):
         """
 
     def spawn_module(self, module: str, argv: Sequence[str] = ()) -> Process:
-        """Start one of the lab's own programs as ``python -m module`` would, where possible without an interpreter's cost.
+        """Start one of the lab's own programs as ``python -m module`` would, without an interpreter's cost.
 
         Args:
             module: Dotted name of a module with ``main(argv)``.
