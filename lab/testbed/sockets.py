@@ -46,7 +46,7 @@ _TCP_INFO = struct.Struct(
     "=4x B 3x I 12x I"  # tcpi_backoff, tcpi_rto (us), tcpi_unacked
     "16x I 4x I I"  # tcpi_last_data_sent, tcpi_last_data_recv, tcpi_last_ack_recv (ms)
     "8x I I 24x I"  # tcpi_rtt, tcpi_rttvar (us), tcpi_total_retrans
-    "40x I 80x I"  # tcpi_notsent_bytes, tcpi_snd_wnd
+    "16x Q Q 8x I 80x I"  # tcpi_bytes_acked, tcpi_bytes_received, tcpi_notsent_bytes, tcpi_snd_wnd
 )
 _NO_TCP_INFO = bytes(_TCP_INFO.size)
 
@@ -215,9 +215,9 @@ def _decode(message: bytes, at: float) -> Listed:
     """A sample from ``struct inet_diag_msg`` and its attributes (``inet_sk_diag_fill`` and its siblings)."""
     family, state, timer, retransmits, sport, dport, source, destination = _MESSAGE_HEAD.unpack_from(message)
     _, cookie, expires_ms, recv_queue, send_queue, _, inode = _MESSAGE_TAIL.unpack_from(message, _MESSAGE_HEAD.size)
-    (backoff, rto_us, unacked, sent_ms, received_ms, acked_ms, rtt_us, rttvar_us, total_retrans, not_sent, window) = (
-        _TCP_INFO.unpack_from(_tcp_info(message[_MESSAGE_SIZE:]))
-    )
+    info = _TCP_INFO.unpack_from(_tcp_info(message[_MESSAGE_SIZE:]))
+    backoff, rto_us, unacked, sent_ms, received_ms, acked_ms, rtt_us, rttvar_us, *sums = info
+    total_retrans, bytes_acked, bytes_received, not_sent, window = sums
     sample = SocketSample(
         at=at,
         local=Endpoint(_address(family, source), sport),
@@ -234,6 +234,8 @@ def _decode(message: bytes, at: float) -> Listed:
         unacked=0 if state == TcpState.LISTEN else unacked,
         total_retrans=total_retrans,
         not_sent_bytes=not_sent,
+        bytes_acked=bytes_acked,
+        bytes_received=bytes_received,
         recv_queue=recv_queue,
         send_queue=send_queue,
         last_data_sent_s=sent_ms / 1e3,
