@@ -5,11 +5,11 @@ saw and the far side never did died in between. Packets are told apart by everyt
 multiset: two identical acknowledgments are two.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from lab.core.flow import Direction, FourTuple
-from lab.core.segment import Segment
+from lab.core.segment import Flag, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def passage(
     return Passage(direction, len(entered), len(came_out), tuple(missing), tuple(crossed), tuple(strangers))
 
 
-def flags_among(segments: Sequence[Segment], flag: int) -> int:
-    """How many of the segments carry the flag."""
-    return sum(1 for s in segments if s.flags & flag)
+def is_nudge(segment: Segment) -> bool:
+    """Whether the lab itself sent this: an acknowledgment that no kernel would send, to see the rule bite."""
+    return (segment.flags, segment.seq, segment.ack, segment.window, segment.length) == (Flag.ACK, 0, 0, 0, 0)
 
 
 def _identity(segment: Segment) -> Hashable:

@@ -107,8 +107,8 @@ def _clocks(found: Findings) -> Check:
 def _end_proofs(end: EndFinding) -> Iterator[Check]:
     yield Check(
         f"{end.name}-counters-agree",
-        end.resent_in_capture == end.resent_by_counter,
-        f"{end.resent_in_capture} retransmissions in the capture, TcpRetransSegs says {end.resent_by_counter}",
+        dict(end.counted) == dict(end.counters),
+        ", ".join(f"{seen} {what} in the capture, {end.counters[what]} counted" for what, seen in end.counted.items()),
     )
     if end.fate.gone_at is None:
         return

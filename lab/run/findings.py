@@ -29,11 +29,11 @@ class EndFinding:
     program_error_at: float | None
     """When one of the lab's own programs was given an error; a second witness of the kernel's give-up."""
 
-    resent_in_capture: int
-    """Retransmissions by this node in the whole capture, every flow."""
+    counted: Mapping[str, int]
+    """What this node sent again in the whole capture, every flow: retransmissions, keepalive and window probes."""
 
-    resent_by_counter: int
-    """TcpRetransSegs over the same time."""
+    counters: Mapping[str, int]
+    """The kernel's own counts over the same time, by the same names."""
 
     total_retrans: int | None
     """tcpi_total_retrans of the flow's last sample."""

@@ -18,7 +18,7 @@ from lab.report.folder import RunFolder
 from lab.report.record import Record
 from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
-from lab.run.collect import Watched, collect
+from lab.run.collect import Watched, collect, nudge_silent_directions
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
 from lab.run.flowfinder import choose, established, find_flow, refuse_exit, sample_of, tail, wait_for_talk
 from lab.run.forecast import EndForecast, forecast, read_settings
@@ -228,6 +228,7 @@ class Run:
             while planned and cut.done_at + planned[0][0] <= now:
                 self._write_line(planned.pop(0)[1])
             if heal_at is not None and not healed and now >= heal_at:
+                nudge_silent_directions(testbed, fault)
                 healed.append(testbed.router.heal(fault))
                 for end in ends:
                     end.healed_at = healed[0].done_at
