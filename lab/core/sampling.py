@@ -20,8 +20,10 @@ from lab.core.socket import SocketSample
 class SamplingSchedule:
     """The schedule of one socket; ``next_at`` after every look.
 
-    Costs, in looks per second: 4 to 20 while nothing is due, 200 in the first half second of an overdue window, then
-    50, and by the wheel's rule a window is open for at most 1/8 of the time.
+    Looks per second: 4 to 20 while nothing is due, 200 in the first half second of an overdue window, then 50; by the
+    wheel's rule a window is open for at most 1/8 of the time. Measured with thirty testbeds on two cores, all sockets
+    dying at once: 12 looks and 6 ms of CPU per second for the dying end, 6 looks and 4 ms for the other one, event loop
+    included.
     """
 
     sparse_s: float = 0.25
@@ -45,6 +47,11 @@ class SamplingSchedule:
     fresh_s: float = 0.1
     """How long a new socket is looked at every ``dense_s``."""
 
+    awaited_s: float = 10.0
+    """How long a socket that does not exist yet is looked for every ``coarse_s``; then sparsely."""
+
+    _awaited_since: float | None = field(default=None, init=False)
+
     _since: float | None = field(default=None, init=False)
     """When the socket was first seen."""
 
@@ -61,8 +68,8 @@ class SamplingSchedule:
             An instant after ``now``; after the socket's end nobody need ask.
         """
         if sample is None:
-            self._since = None
-            return now + self.coarse_s
+            self._awaited_since = now if self._awaited_since is None else self._awaited_since
+            return now + (self.coarse_s if now < self._awaited_since + self.awaited_s else self.sparse_s)
         if self._since is None:
             self._since = now
         due_at = _due_at(sample) - self.lead_s

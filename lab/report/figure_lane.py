@@ -43,7 +43,7 @@ def draw_lane(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Reco
         record: For the span in which the flow was dark.
     """
     _ground(axes, lane, top, axis, record)
-    _words(axes, lane, top)
+    _words(axes, lane, top, record)
     _prediction(axes, lane, top)
     for kind, look in LOOKS.items():
         times = [mark.t_s for mark in lane.marks if mark.kind is kind and mark.t_s >= axis.low]
@@ -72,7 +72,7 @@ def _ground(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Record
         axes.broken_barh([(0, end)], (y, height), facecolor=DARK, zorder=0.5, gid=f"{lane.end}-dark")
 
 
-def _words(axes: "Axes", lane: Lane, top: float) -> None:
+def _words(axes: "Axes", lane: Lane, top: float, record: Record) -> None:
     beside = axes.get_yaxis_transform()
     other = "server" if lane.end == "client" else "client"
     row = top + HEADING
@@ -80,18 +80,29 @@ def _words(axes: "Axes", lane: Lane, top: float) -> None:
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
     name = f"{lane.end} to {other}"
     axes.text(0, row, name, transform=beside, va="center", weight="bold", fontsize=10, bbox=ground, zorder=6)
-    axes.text(1, row, _said(lane.predicted), transform=beside, va="center", ha="right", bbox=ground, zorder=6)
+    axes.text(
+        1,
+        row,
+        _said(lane.predicted, healed=record.fault.healed_at is not None),
+        transform=beside,
+        va="center",
+        ha="right",
+        bbox=ground,
+        zorder=6,
+    )
     for word, row in _ROWS.items():
         axes.text(-0.012, top + row, word, transform=beside, va="center", ha="right", color=GREY)
 
 
-def _said(branch: Branch | None) -> str:
+def _said(branch: Branch | None, *, healed: bool) -> str:
     if branch is None:
         return "no prediction applied"
     after = "" if branch.copies is None else f", {copies(branch.copies)}"
     if branch.window_s is None:
         return f"predicted: never gives up{after}"
-    return f"predicted: gives up at {window(branch.window_s)} ({branch.cause.value}){after}"
+    # The model knows of no heal: a healed flow's prediction is what the heal averts.
+    said = "predicted without the heal" if healed else "predicted"
+    return f"{said}: gives up at {window(branch.window_s)} ({branch.cause.value}){after}"
 
 
 def _prediction(axes: "Axes", lane: Lane, top: float) -> None:

@@ -79,9 +79,13 @@ class RunFolder:
         """Put ``record.json`` in place whole: a reader, or a crash, sees the old one or the new one.
 
         Raises:
+            ValueError: no reader would accept it, such as a confirmation with failed checks.
             EnvironmentNotReady: the folder cannot be written to, or its disk is full.
         """
-        write_whole(self.file(RECORD), record.to_json().encode())
+        text = record.to_json()
+        # A record that was put together by copying has never been validated as a whole.
+        Record.model_validate_json(text)
+        write_whole(self.file(RECORD), text.encode())
 
     def read_record(self) -> Record:
         """The record.

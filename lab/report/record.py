@@ -11,37 +11,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, model_validator
 
 from lab.core.fault import Cut, Placement, Scope
+from lab.core.prediction import Cause as Cause
+from lab.core.verdict import Outcome as Outcome
 
 SCHEMA: Literal[1] = 1
 """Number of the record's format; additions keep it, a changed meaning raises it."""
 
 Window = Annotated[tuple[FiniteFloat, FiniteFloat], Field(description="[low, high], both ends included")]
 CopyRange = Annotated[tuple[NonNegativeInt, NonNegativeInt], Field(description="[low, high], both ends included")]
-
-
-class Outcome(enum.Enum):
-    """What came of a run."""
-
-    CONFIRMED = "confirmed"
-    REFUTED = "refuted"
-    UNSUPPORTED = "unsupported"
-    INVALID = "invalid"
-
-
-class Cause(enum.Enum):
-    """Which of the kernel's rules ended a socket."""
-
-    RETRIES2 = "retries2"
-    USER_TIMEOUT = "user-timeout"
-    KEEPALIVE = "keepalive"
-    PROBES = "probes"
-    SYN_RETRIES = "syn-retries"
-    SYNACK_RETRIES = "synack-retries"
-    ORPHAN_RETRIES = "orphan-retries"
-    FIN_TIMEOUT = "fin-timeout"
-    RESET = "reset"
-    ICMP = "icmp"
-    NONE = "none"
 
 
 class Activity(enum.Enum):

@@ -91,7 +91,11 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
     else:
         direction = fault.direction.value if fault.direction else "?"
         scope = fault.scope.value if fault.scope else "?"
-        healed = "never healed" if fault.healed_s is None else f"healed after {seconds(fault.healed_s)}"
+        healed = (
+            "never healed"
+            if fault.healed_s is None
+            else f"healed after {seconds(fault.healed_s)} (predicted is without it)"
+        )
         cut = f"{direction}, {scope} scope, {healed}"
     dropped = f"{_or_unknown(matched.forward)} forward, {_or_unknown(matched.return_)} return"
     watched = UNKNOWN if record.horizon_s is None else f"{brief(record.horizon_s)} after the cut"

@@ -4,10 +4,10 @@ NEVER = "never"
 
 
 def seconds(value: float) -> str:
-    """A duration to about four digits: "0.207 s", "13.43 s", "938.5 s"."""
-    size = abs(value)
-    digits = 3 if size < 10 else 2 if size < 100 else 1
-    return f"{value:.{digits}f} s"
+    """A duration to about four digits: "0.35 ms", "0.207 s", "13.43 s", "938.5 s"."""
+    if 0 < abs(value) < 0.01:
+        return f"{value * 1000:.2f} ms"
+    return f"{value:.{_digits(value)}f} s"
 
 
 def brief(value: float) -> str:
@@ -20,7 +20,8 @@ def window(value: tuple[float, float] | None) -> str:
     if value is None:
         return NEVER
     low, high = value
-    return f"{seconds(low).removesuffix(' s')} to {seconds(high)}"
+    digits = _digits(high)
+    return f"{low:.{digits}f} to {high:.{digits}f} s"
 
 
 def count(value: tuple[int, int] | None) -> str:
@@ -46,3 +47,8 @@ def long(value: float) -> str:
         return seconds(value)
     hours, minutes = whole // 3600, whole % 3600 // 60
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
+
+
+def _digits(value: float) -> int:
+    size = abs(value)
+    return 3 if size < 10 else 2 if size < 100 else 1

@@ -53,7 +53,7 @@ def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> No
     available = {pin.sysctl for pin in profile.pins if _has(node, pin.sysctl)}
     for pin in profile.resolve(available):
         for value in pin.values:
-            with contextlib.suppress(UsageError):
+            with contextlib.suppress(UsageError, Unsupported):
                 node.write_sysctl(pin.sysctl, value)
                 break
         else:

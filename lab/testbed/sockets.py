@@ -21,7 +21,7 @@ from lab.core.flow import Endpoint
 from lab.core.socket import SocketSample, TcpState, Timer
 
 NETLINK_SOCK_DIAG = 4
-SOCK_DIAG_BY_FAMILY = 20
+TCPDIAG_GETSOCK, SOCK_DIAG_BY_FAMILY = 18, 20
 NLM_F_REQUEST, NLM_F_DUMP = 0x1, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 INET_DIAG_INFO = 2
@@ -30,10 +30,13 @@ INET_DIAG_INFO = 2
 NO_COOKIE = 0xFFFFFFFF_FFFFFFFF
 """INET_DIAG_NOCOOKIE twice: whichever socket has these ends."""
 
-ALL_STATES = 0xFFFFFFFF
+ALL_STATES = sum(1 << state for state in TcpState)
+"""Not the pseudo-state of later kernels for sockets that are only bound: those are not connections."""
 
 _NLMSGHDR = struct.Struct("=IHHII")
-_REQUEST = struct.Struct("=BBBBI")
+_REQUEST_V2 = struct.Struct("=BBBBI")
+_REQUEST_V1 = struct.Struct("=BBBB")
+_STATES_V1 = struct.Struct("=II")
 _ENDS = struct.Struct("!HH16s16s")
 _INTERFACE_COOKIE = struct.Struct("=IQ")
 _MESSAGE_HEAD = struct.Struct("!4BHH16s16s")
@@ -46,7 +49,7 @@ _TCP_INFO = struct.Struct(
     "=4x B 3x I 12x I"  # tcpi_backoff, tcpi_rto (us), tcpi_unacked
     "16x I 4x I I"  # tcpi_last_data_sent, tcpi_last_data_recv, tcpi_last_ack_recv (ms)
     "8x I I 24x I"  # tcpi_rtt, tcpi_rttvar (us), tcpi_total_retrans
-    "40x I 80x I"  # tcpi_notsent_bytes, tcpi_snd_wnd
+    "16x Q Q 8x I 80x I"  # tcpi_bytes_acked, tcpi_bytes_received, tcpi_notsent_bytes, tcpi_snd_wnd
 )
 _NO_TCP_INFO = bytes(_TCP_INFO.size)
 
@@ -76,7 +79,7 @@ class SocketTable:
         try:
             self._netlink.bind((0, 0))
             # Without tcp_diag a lookup fails as if the socket did not exist: never mistake one for the other.
-            self._dump(socket.AF_INET, states=1 << TcpState.LISTEN)
+            self._dump(states=1 << TcpState.LISTEN)
         except OSError as error:
             self._netlink.close()
             raise Unsupported(
@@ -97,9 +100,11 @@ class SocketTable:
     def samples(self) -> list[SocketSample]:
         """Every TCP socket of both families: listeners, request sockets (SYN_RECV) and time-wait sockets too.
 
-        The kernel walks its tables while they change: a socket that comes or goes meanwhile may be missing.
+        The kernel walks its tables while they change: a socket that comes or goes meanwhile may be missing. The walk
+        takes milliseconds, since namespaces share the host's table unless they were made with
+        ``tcp_child_ehash_entries``: to follow one socket, ask with ``query``.
         """
-        return [listed.sample for family in (socket.AF_INET, socket.AF_INET6) for listed in self._dump(family)]
+        return [listed.sample for listed in self._dump()]
 
     def query(self, local: Endpoint, remote: Endpoint) -> Listed | None:
         """The one socket with exactly these ends, without walking the tables; None where there is none.
@@ -125,8 +130,8 @@ class SocketTable:
         # With no connection of these ends, the kernel answers with the listener that would accept it.
         return next((one for one in listed if (one.sample.local, one.sample.remote) == (local, remote)), None)
 
-    def _dump(self, family: int, states: int = ALL_STATES) -> list[Listed]:
-        listed, done = self._ask(_question(family, NLM_F_DUMP, states))
+    def _dump(self, states: int = ALL_STATES) -> list[Listed]:
+        listed, done = self._ask(_dump_question(states))
         at = listed[0].sample.at if listed else time.monotonic()
         while not done:
             more, done = _parse(self._netlink.recv(1 << 16), at)
@@ -152,20 +157,25 @@ def query(local: Endpoint, remote: Endpoint) -> SocketSample | None:
         return None if listed is None else listed.sample
 
 
-def _question(
-    family: int, flags: int, states: int = ALL_STATES, ends: bytes = bytes(_ENDS.size), interface: int = 0
-) -> bytes:
-    """A netlink message with ``struct inet_diag_req_v2``."""
-    body = _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), 0, states)
-    body += ends + _INTERFACE_COOKIE.pack(interface, NO_COOKIE)
-    return _NLMSGHDR.pack(_NLMSGHDR.size + len(body), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, 0, 0) + body
-
-
 @functools.lru_cache(maxsize=256)
 def _exact_question(local: Endpoint, remote: Endpoint, interface: int) -> bytes:
+    """A message with ``struct inet_diag_req_v2``."""
     family = socket.AF_INET6 if ":" in local.address else socket.AF_INET
     addresses = (socket.inet_pton(family, end.address) for end in (local, remote))
-    return _question(family, 0, ends=_ENDS.pack(local.port, remote.port, *addresses), interface=interface)
+    body = _REQUEST_V2.pack(family, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), 0, ALL_STATES)
+    body += _ENDS.pack(local.port, remote.port, *addresses) + _INTERFACE_COOKIE.pack(interface, NO_COOKIE)
+    return _message(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, body)
+
+
+def _dump_question(states: int) -> bytes:
+    """A message with ``struct inet_diag_req``: the older one knows no family, so one walk lists both."""
+    body = _REQUEST_V1.pack(socket.AF_UNSPEC, 0, 0, 1 << (INET_DIAG_INFO - 1))
+    body += bytes(_ENDS.size) + _INTERFACE_COOKIE.pack(0, NO_COOKIE) + _STATES_V1.pack(states, 0)
+    return _message(TCPDIAG_GETSOCK, NLM_F_REQUEST | NLM_F_DUMP, body)
+
+
+def _message(kind: int, flags: int, body: bytes) -> bytes:
+    return _NLMSGHDR.pack(_NLMSGHDR.size + len(body), kind, flags, 0, 0) + body
 
 
 def _parse(datagram: bytes, at: float) -> tuple[list[Listed], bool]:
@@ -215,9 +225,9 @@ def _decode(message: bytes, at: float) -> Listed:
     """A sample from ``struct inet_diag_msg`` and its attributes (``inet_sk_diag_fill`` and its siblings)."""
     family, state, timer, retransmits, sport, dport, source, destination = _MESSAGE_HEAD.unpack_from(message)
     _, cookie, expires_ms, recv_queue, send_queue, _, inode = _MESSAGE_TAIL.unpack_from(message, _MESSAGE_HEAD.size)
-    (backoff, rto_us, unacked, sent_ms, received_ms, acked_ms, rtt_us, rttvar_us, total_retrans, not_sent, window) = (
-        _TCP_INFO.unpack_from(_tcp_info(message[_MESSAGE_SIZE:]))
-    )
+    info = _TCP_INFO.unpack_from(_tcp_info(message[_MESSAGE_SIZE:]))
+    backoff, rto_us, unacked, sent_ms, received_ms, acked_ms, rtt_us, rttvar_us, *sums = info
+    total_retrans, bytes_acked, bytes_received, not_sent, window = sums
     sample = SocketSample(
         at=at,
         local=Endpoint(_address(family, source), sport),
@@ -234,6 +244,8 @@ def _decode(message: bytes, at: float) -> Listed:
         unacked=0 if state == TcpState.LISTEN else unacked,
         total_retrans=total_retrans,
         not_sent_bytes=not_sent,
+        bytes_acked=bytes_acked,
+        bytes_received=bytes_received,
         recv_queue=recv_queue,
         send_queue=send_queue,
         last_data_sent_s=sent_ms / 1e3,

@@ -50,11 +50,12 @@ class SocketWatcher:
             now: CLOCK_MONOTONIC seconds.
 
         Raises:
-            OSError: the kernel refused to answer; the watch goes on at the next ``on_wake``.
+            OSError: the kernel refused to answer; the watch goes on at ``wake_at``.
         """
         if self._wake_at is None or now < self._wake_at:
             return
         self.looks += 1
+        self._wake_at = now + self._schedule.sparse_s  # Where the kernel refuses to answer.
         listed = self._table.query(self._local, self._remote)
         after = time.monotonic()
         if listed is None and self._last is not None:

@@ -22,6 +22,8 @@ IDLE = SocketSample(
     unacked=0,
     total_retrans=0,
     not_sent_bytes=0,
+    bytes_acked=1,
+    bytes_received=0,
     recv_queue=0,
     send_queue=0,
     last_data_sent_s=1.0,
@@ -79,7 +81,10 @@ def test_a_long_overdue_timer_is_looked_at_less_often_but_still_dates_a_death_to
 
 
 def test_a_socket_that_does_not_exist_yet_is_waited_for() -> None:
-    assert SamplingSchedule().next_at(None, now=100.0) == pytest.approx(100.02)
+    schedule = SamplingSchedule()
+    assert schedule.next_at(None, now=100.0) == pytest.approx(100.02)
+    assert schedule.next_at(None, now=109.9) == pytest.approx(109.92)
+    assert schedule.next_at(None, now=111.0) == pytest.approx(111.25)
 
 
 def test_a_new_socket_is_looked_at_densely_first() -> None:

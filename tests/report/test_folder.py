@@ -8,6 +8,7 @@ import pytest
 
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.report.folder import PRODUCED, RunFolder
+from lab.report.record import Check
 from tests.report.cases import both_ways, interrupted
 
 STARTED = datetime(2024, 3, 1, 12, 30, 5, tzinfo=UTC)
@@ -94,6 +95,15 @@ def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
     record, _ = both_ways()
     folder.write_record(record)
     assert folder.read_record() == record
+
+
+def test_a_record_that_no_reader_would_accept_is_not_written(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_record(interrupted()[0])
+    wrong = both_ways()[0].model_copy(update={"checks": (Check(name="bystander", ok=False),)})
+    with pytest.raises(ValueError, match="cannot have failed checks"):
+        folder.write_record(wrong)
+    assert folder.read_record() == interrupted()[0]
 
 
 def test_a_write_that_fails_leaves_the_old_record_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_the_real_world_figure_stands_beside_the_compressed_one() -> None:
 
 def test_what_was_done_is_said() -> None:
     facts = dict(summary_of("healed").facts)
-    assert facts["cut"] == "both, flow scope, healed after 2.000 s"
+    assert facts["cut"] == "both, flow scope, healed after 2.000 s (predicted is without it)"
     assert facts["dropped"] == "5 forward, 0 return"
     facts = dict(summary_of("both-ways").facts)
     assert facts["backend"] == "netns, profile fast, Linux 6.18.0, HZ 250"

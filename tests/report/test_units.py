@@ -4,7 +4,15 @@ from lab.report import units
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.2071, "0.207 s"), (9.9994, "9.999 s"), (13.4321, "13.43 s"), (938.46, "938.5 s")]
+    ("value", "said"),
+    [
+        (0.00035, "0.35 ms"),
+        (0.0, "0.000 s"),
+        (0.2071, "0.207 s"),
+        (9.9994, "9.999 s"),
+        (13.4321, "13.43 s"),
+        (938.46, "938.5 s"),
+    ],
 )
 def test_durations_have_about_four_digits(value: float, said: str) -> None:
     assert units.seconds(value) == said
@@ -18,6 +26,8 @@ def test_a_duration_that_was_chosen_has_no_more_digits_than_were_chosen() -> Non
 def test_a_window_without_an_end_is_never() -> None:
     assert units.window(None) == "never"
     assert units.window((13.11, 13.94)) == "13.11 to 13.94 s"
+    assert units.window((9.3, 10.3)) == "9.30 to 10.30 s", "both ends to the same digit"
+    assert units.window((0.001, 0.5)) == "0.001 to 0.500 s"
 
 
 @pytest.mark.parametrize(("value", "said"), [(None, "?"), ((7, 7), "7"), ((7, 8), "7 to 8")])

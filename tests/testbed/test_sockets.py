@@ -262,6 +262,15 @@ def test_a_socket_keeps_its_cookie_from_request_to_time_wait() -> None:
 
 
 @isolated
+def test_a_socket_that_is_only_bound_is_not_listed() -> None:
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    assert list_sockets() == []
+    bound.listen()
+    assert [one.state for one in list_sockets()] == [TcpState.LISTEN]
+
+
+@isolated
 def test_more_sockets_than_one_datagram_holds_are_all_listed() -> None:
     listener = socket.create_server(("127.0.0.1", 0), backlog=400)
     clients = [socket.create_connection(listener.getsockname()) for _ in range(400)]

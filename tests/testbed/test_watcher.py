@@ -35,52 +35,68 @@ def states(track: SocketTrack) -> list[TcpState]:
     return [state for index, state in enumerate(seen) if index == 0 or seen[index - 1] is not state]
 
 
-def program_that_waits_for_its_error(client: socket.socket) -> int:
-    """A child that writes when POLLERR came and which error it was to the pipe that is returned."""
+def program_that_waits_for_its_errors(clients: list[socket.socket]) -> int:
+    """A child that writes per client when its POLLERR came and which error it was to the pipe that is returned."""
     reading, writing = os.pipe()
 
     def program() -> None:
         poll = select.poll()
-        poll.register(client, 0)
-        poll.poll()
-        at = time.monotonic()
-        try:
-            client.recv(1)
-        except OSError as error:
-            os.write(writing, json.dumps([at, error.errno]).encode())
+        waiting = {one.fileno(): one for one in clients}
+        for descriptor in waiting:
+            poll.register(descriptor, 0)
+        told: dict[int, tuple[float, int]] = {}
+        while len(told) < len(clients):
+            for descriptor, _ in poll.poll():
+                at = time.monotonic()
+                told[clients.index(waiting[descriptor])] = (
+                    at,
+                    waiting[descriptor].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR),
+                )
+                poll.unregister(descriptor)
+        os.write(writing, json.dumps([told[index] for index in range(len(clients))]).encode())
 
     fork(program)
     return reading
 
 
 @isolated
-def test_a_death_by_user_timeout_is_dated_to_twenty_milliseconds() -> None:
-    listener, client, accepted = connected()
-    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1500)
-    pipe = program_that_waits_for_its_error(client)
-    drop_at_receiver(f"tcp dport {port_of(listener)}", f"tcp sport {port_of(listener)}")
+def test_deaths_by_user_timeout_are_dated_to_twenty_milliseconds() -> None:
+    flows = [connected() for _ in range(5)]
+    clients = [client for _, client, _ in flows]
+    pipe = program_that_waits_for_its_errors(clients)
     with SocketTable() as table:
-        watcher = SocketWatcher(table, *ends(client))
-        watched_s = -time.monotonic()
-        cpu_s = -time.process_time()
-        watcher.on_wake(time.monotonic())
-        client.send(b"lost")
-        track = host(watcher)
+        watchers = [SocketWatcher(table, *ends(client)) for client in clients]
+        for index, (listener, client, _) in enumerate(flows):
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 700 + 200 * index)
+            drop_at_receiver(f"tcp dport {port_of(listener)}", f"tcp sport {port_of(listener)}")
+        began_s, cpu_s = time.monotonic(), -time.process_time()
+        for watcher, client in zip(watchers, clients, strict=True):
+            watcher.on_wake(time.monotonic())
+            client.send(b"lost")
+        while wake_times := [at for watcher in watchers if (at := watcher.wake_at()) is not None]:
+            assert time.monotonic() < began_s + 20
+            time.sleep(max(min(wake_times) - time.monotonic(), 0))
+            for watcher in watchers:
+                watcher.on_wake(time.monotonic())
         cpu_s += time.process_time()
-        watched_s += time.monotonic()
-    died_at, code = json.loads(os.read(pipe, 100))
-    assert code == errno.ETIMEDOUT
-    assert track.gone_at is not None
-    sys.stdout.write(
-        f"{(track.gone_at - died_at) * 1e3:+.1f} ms, known to {track.gone_within_s * 1e3:.1f} ms; "
-        f"{watcher.looks / watched_s:.0f} looks and {cpu_s / watched_s * 1e3:.1f} ms of CPU per second\n"
-    )
-    assert track.gone_within_s <= 0.02
-    assert abs(track.gone_at - died_at) <= 0.02
-    last = track.samples[-1]
-    assert (last.timer, last.unacked, last.backoff) == (Timer.RETRANSMIT, 1, last.retransmits)
-    assert [sample.total_retrans for sample in track.samples] == sorted(s.total_retrans for s in track.samples)
-    assert accepted.fileno() >= 0
+        watched_s = time.monotonic() - began_s
+    looks = sum(watcher.looks for watcher in watchers)
+    sys.stdout.write(f"{looks / watched_s:.0f} looks, {cpu_s / watched_s * 1e3:.1f} ms of CPU per second\n")
+    close = 0
+    for watcher, (died_at, code) in zip(watchers, json.loads(os.read(pipe, 1000)), strict=True):
+        track = watcher.track()
+        assert code == errno.ETIMEDOUT
+        assert track.gone_at is not None
+        error_s = track.gone_at - died_at
+        sys.stdout.write(f"{error_s * 1e3:+.1f} ms, known to {track.gone_within_s * 1e3:.1f} ms\n")
+        assert abs(error_s) <= track.gone_within_s + 0.02, "a track claims to know more than it does"
+        close += track.gone_within_s <= 0.02 and abs(error_s) <= 0.02
+        last = track.samples[-1]
+        assert (last.timer, last.unacked, last.backoff) == (Timer.RETRANSMIT, 1, last.retransmits)
+        counts = [sample.total_retrans for sample in track.samples]
+        assert counts == sorted(counts)
+    # One may be unlucky on a machine that was busy just then; its track says so, above.
+    assert close >= 4
 
 
 @isolated
@@ -112,7 +128,9 @@ def test_a_socket_may_come_after_its_watcher_and_end_as_a_time_wait_socket() -> 
         host(watcher, until=lambda: watcher.track().samples[-1].state is TcpState.FIN_WAIT2)
         accepted.close()
         track = host(watcher, until=lambda: watcher.track().samples[-1].state is TcpState.TIME_WAIT)
-    assert states(track) == [TcpState.ESTABLISHED, TcpState.FIN_WAIT2, TcpState.TIME_WAIT]
+    # FIN_WAIT1 lasts as long as the other end delays its acknowledgment.
+    seen = [state for state in states(track) if state is not TcpState.FIN_WAIT1]
+    assert seen == [TcpState.ESTABLISHED, TcpState.FIN_WAIT2, TcpState.TIME_WAIT]
     assert track.samples[-1].timer is Timer.TIME_WAIT
     assert track.gone_at is None
 
@@ -179,6 +197,21 @@ def test_a_look_before_its_time_asks_nothing() -> None:
     watcher = play(listed(1.0))
     watcher.on_wake(0.0)
     assert watcher.looks == 1
+
+
+def test_a_refusal_of_the_kernel_is_told_and_does_not_end_the_watch() -> None:
+    class Refusing(Script):
+        def query(self, local: Endpoint, remote: Endpoint) -> Listed | None:
+            if not self.answers:
+                raise OSError(errno.ENOBUFS, "No buffer space available")
+            return super().query(local, remote)
+
+    watcher = SocketWatcher(Refusing(listed(1.0)), IDLE.local, IDLE.remote)
+    watcher.on_wake(1.0)
+    with pytest.raises(OSError, match="No buffer space"):
+        watcher.on_wake(1e9)
+    assert watcher.wake_at() == 1e9 + 0.25
+    assert watcher.track().gone_at is None
 
 
 def test_only_what_changes_is_kept_with_the_look_before_it_and_the_last() -> None:

@@ -79,6 +79,8 @@ def _run(module: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> 
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
+    # As ``python -m`` does; the rest of the path is the caller's own.
+    sys.path.insert(0, cwd)
     sys.argv = [module, *argv]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - open as long as the process lives
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
