@@ -29,7 +29,7 @@ types: dev-setup ## Type check, strict
 	$(bin)/mypy
 
 bench: dev-setup ## Measure against other tools (docs/bench.md)
-	$(bin)/python -m pytest bench/
+	$(bin)/python -m pytest benchmarks/
 
 ci: ## What CI runs, on a new machine as root
 	.ci/run
