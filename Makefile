@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 bin := .venv/bin
 export PYTHON
+# An ordinary user's PATH lacks the folders in which Debian keeps nft, and tests look at rules with it.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
