@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,8 @@ class Run:
         out: Folder for everything; a fresh one under ``runs/`` where None.
         tell: Called with each observation as it is made; narrates.
         stop: Set by another thread to end the run early; its record is then INVALID.
+        start_gate: Held while testbed and programs start, which is when a run needs a processor; many runs at once
+            share one, so that none's start-up delays another's dating.
     """
 
     def __init__(
@@ -56,15 +59,18 @@ class Run:
         out: Path | None = None,
         tell: Callable[[Observation], None] = lambda _: None,
         stop: threading.Event | None = None,
+        start_gate: AbstractContextManager[object] | None = None,
     ) -> None:
         self.spec = spec
         self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
         self._open = open_testbed
         self._tell = tell
         self._patience = Patience(stop)
+        self._start_gate = nullcontext() if start_gate is None else start_gate
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
+        self._up_at = 0.0
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
 
@@ -75,9 +81,13 @@ class Run:
             LabError: nothing could be judged; an INVALID record says why.
             KeyboardInterrupt: passed on once the record is written.
         """
+        self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
         try:
-            with self._timeline, contextlib.closing(self._open(self._testbed_spec())) as testbed:
-                record = self._run(testbed)
+            with self._timeline, contextlib.ExitStack() as testbeds:
+                with self._start_gate:
+                    testbed = testbeds.enter_context(self._open(self._testbed_spec()))
+                    stage = self._arrange(testbed)
+                record = self._run(stage)
         except Stopped:
             self._write(unfinished(self._known, reason="the run was asked to end early", interrupted=True))
             raise
@@ -101,14 +111,19 @@ class Run:
     def _testbed_spec(self) -> TestbedSpec:
         return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
 
-    def _run(self, testbed: Testbed) -> Record:
+    def _arrange(self, testbed: Testbed) -> Stage:
+        """Bring up everything but the client."""
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        up_at = self._patience.now()
+        self._up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
-        self._know(settings={node.name: read_settings(node) for node in nodes})
         self._programs["server"] = stage.server
+        self._know(settings={node.name: read_settings(node) for node in nodes})
+        return stage
+
+    def _run(self, stage: Stage) -> Record:
+        testbed = stage.testbed
         flow, talked = self._connect(stage) if self.spec.connect_from is None else (None, True)
         if flow is None:
             flow = hole_before_connect(stage, self.spec.connect_from or 0)
@@ -117,7 +132,7 @@ class Run:
         testbed.router.prepare(fault)
         for node in (testbed.client, testbed.server):
             node.watch(flow)
-        self._patience.pause_until(up_at + CALM_S)
+        self._patience.pause_until(self._up_at + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._timeline.anchor(cut.done_at)
@@ -203,6 +218,10 @@ class Run:
         heal_at = None if self.spec.heal_after_s is None else cut.done_at + self.spec.heal_after_s
         healed: list[CutReceipt] = []
         flow = fault.flow
+        ends = [
+            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
+            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
+        ]
 
         def do_what_is_due() -> None:
             now = self._patience.now()
@@ -210,6 +229,8 @@ class Run:
                 self._write_line(planned.pop(0)[1])
             if heal_at is not None and not healed and now >= heal_at:
                 healed.append(testbed.router.heal(fault))
+                for end in ends:
+                    end.healed_at = healed[0].done_at
                 self.observe("router", "heal", healed[0].done_at)
 
         def next_at() -> float | None:
@@ -219,10 +240,6 @@ class Run:
             return min(instants, default=None)
 
         planned.sort(key=lambda pair: pair[0])
-        ends = [
-            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
-            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
-        ]
         until = watch(
             ends,
             cut.done_at,
