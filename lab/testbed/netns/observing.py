@@ -31,7 +31,7 @@ class Observing:
 
     def sockets(self) -> Sequence[SocketSample]:
         """Every TCP socket of the namespace."""
-        samples: Sequence[SocketSample] = self._sockets().list()
+        samples: Sequence[SocketSample] = _find("sockets", "list_sockets")()
         return samples
 
     def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:

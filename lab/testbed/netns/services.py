@@ -31,6 +31,7 @@ _NAMESPACES: Final = {"pid": kernel.CLONE_NEWPID, "mnt": kernel.CLONE_NEWNS, "ne
 
 def run(requests: socket.socket) -> NoReturn:
     """Send the recorded links, load the libraries, then start services until the fork server ends."""
+    kernel.name_process("lab-services")
     send_with_fds(requests, links.record(), [])
     for name in _LIBRARIES:
         with warnings.catch_warnings(), contextlib.suppress(Exception):
@@ -86,6 +87,7 @@ def _start(name: str, spec: TestbedSpec, fds: list[int], own_pids: int) -> None:
 def _become(name: str, spec: TestbedSpec, sock: int, namespaces: dict[int, int]) -> NoReturn:
     code = 1
     try:
+        kernel.name_process(f"lab-{name}")
         for kind, fd in namespaces.items():
             kernel.setns(fd, kind)
         os.closerange(3, sock)
