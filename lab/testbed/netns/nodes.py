@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
-from lab.core.flow import FourTuple
+from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
 from lab.testbed.netns.process import NetnsProcess
@@ -78,6 +78,10 @@ class NetnsNode:
         """Options of one established socket."""
         options: SocketOptions | None = self._channel.call("socket_options", local_port, remote_port)
         return options
+
+    def nudge(self, source: Endpoint, destination: Endpoint) -> None:
+        """Send one old acknowledgment past the node's own TCP."""
+        self._channel.call("nudge", source, destination)
 
     def watch(self, flow: FourTuple) -> None:
         """Begin to sample this node's socket of the flow."""

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.core.errors import Unsupported, UsageError
-from lab.core.flow import FourTuple
+from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.netns.layout import CLIENT, SERVER
 from lab.testbed.netns.loop import Loop
+from lab.testbed.nudge import nudge
 from lab.testbed.ports import SocketTrack
 
 _RETRY_S = 0.1
@@ -38,6 +39,10 @@ class Observing:
         """Options of one established socket."""
         options: SocketOptions | None = _find("socket_options", "socket_options")(local_port, remote_port)
         return options
+
+    def nudge(self, source: Endpoint, destination: Endpoint) -> None:
+        """Send one old acknowledgment past the node's own TCP."""
+        nudge(source, destination)
 
     def counters(self) -> Mapping[str, int]:
         """All counters of the namespace."""

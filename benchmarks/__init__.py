@@ -1,0 +1,1 @@
+"""Figures that the project claims, each a ratio measured in one run."""
