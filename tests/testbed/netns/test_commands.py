@@ -178,7 +178,7 @@ def test_a_hundred_thousand_lines_arrive_whole(testbed: NetnsTestbed) -> None:
 
     assert len(process.lines) == 100_000
     assert process.lines[-1] == last
-    assert process.lost_lines == process.lost_bytes == 0
+    assert process.lost_bytes == 0
 
 
 def test_a_flood_neither_blocks_the_agent_nor_goes_uncounted(testbed: NetnsTestbed) -> None:
@@ -193,7 +193,7 @@ def test_a_flood_neither_blocks_the_agent_nor_goes_uncounted(testbed: NetnsTestb
     assert flood.returncode == 0
     received = sum(len(line.text) for line in flood.lines)
     assert flood.lost_bytes > 0
-    assert received + flood.lost_bytes >= 200_000_000 - (1 << 20) - flood.lost_lines * (1 << 16)
+    assert received + flood.lost_bytes >= 200_000_000 - (1 << 20)
     assert received < 40_000_000
     assert slowest < 2
 
