@@ -41,6 +41,7 @@ def main() -> NoReturn:
         _outlive(child)
     # Testbeds are reaped by the kernel; the caller watches them through pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    kernel.name_process("lab-forkserver")
     control.send(pickle.dumps(None))
     _serve(control)
 
