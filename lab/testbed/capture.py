@@ -43,6 +43,9 @@ _ETHERNET = 1
 _DRAIN_TIMEOUT_S = 10.0
 """Taking a full ring to a slow disk; ordinarily a drain lasts two retire periods."""
 
+_BLOCKS_PER_TURN = 4
+"""Taken from one side before the other gets its turn; without a bound a busy side starves the other one's ring."""
+
 _CLOCK_TRIES = 5
 
 
@@ -129,6 +132,8 @@ class Capture:
             if self._failure is None:
                 with self._failing():
                     for side in self._sides.values():
+                        side.stop_intake()
+                    for side in self._sides.values():
                         side.finish(started, stopped)
             if self._failure is not None:
                 raise self._failure
@@ -204,12 +209,14 @@ class _Side:
         return self._ring.count().dropped
 
     def write_ready(self) -> None:
-        for packets in self._ring.take():
+        for packets in self._ring.take(_BLOCKS_PER_TURN):
             self._writer.write(packets)
+
+    def stop_intake(self) -> None:
+        self._ring.stop_intake()
 
     def finish(self, started: ClockPair, stopped: ClockPair) -> None:
         """Write what the ring still holds, then the counters."""
-        self._ring.stop_intake()
         self._drain(time.monotonic() + _DRAIN_TIMEOUT_S)
         received, dropped = self._ring.count()
         self._writer.write_statistics(
