@@ -110,10 +110,10 @@ class _Family:
     def commit(self, apply: Callable[[Any], None]) -> CutReceipt:
         """Read the table, change it, swap it; a change that someone else made in between is kept."""
         for attempt in range(_COMMIT_ATTEMPTS):
-            self._table.refresh()
-            apply(self._table)
-            began = time.monotonic()
             try:
+                self._table.refresh()
+                apply(self._table)
+                began = time.monotonic()
                 self._table.commit()
             except iptc.IPTCError as error:
                 if attempt == _COMMIT_ATTEMPTS - 1:
