@@ -50,7 +50,7 @@ def test_a_cut_is_much_faster_than_two_iptables_calls(places: Places, name: str,
     """From call to effect, both directions; the rules are prepared, the command is not."""
     ours, theirs = places.router.call(_race, name)
     ratio = statistics.median(theirs) / statistics.median(ours)
-    _report(f"{name}: cut {_us(ours)}, two iptables calls {_us(theirs)}, {ratio:.0f} times faster (median)")
+    report(f"{name}: cut {_us(ours)}, two iptables calls {_us(theirs)}, {ratio:.0f} times faster (median)")
     assert ratio >= goal
 
 
@@ -76,7 +76,7 @@ def test_no_segment_crosses_after_the_commit(places: Places, name: str) -> None:
             seen = [frame for frame in frames(path) if frame.outgoing]
             for flow, cut in cuts.items():
                 crossed.add(seen, flow, cut, offset, client_to_server=leaves)
-    _report(
+    report(
         f"{name}: {crossed.before} segments crossed before the commits, {crossed.during} during, "
         f"{crossed.after} after (latest {crossed.latest_s * 1e6:.0f} µs after); dropped by the capture: "
         f"{sum(summary.dropped.values())}"
@@ -107,7 +107,8 @@ class _Crossed:
                 self.latest_s = max(self.latest_s, at - cut.done_at)
 
 
-def _report(line: str) -> None:
+def report(line: str) -> None:
+    """Print a figure, on a line of its own."""
     print("\n" + line)  # noqa: T201 - figures are what a benchmark is for
 
 
