@@ -99,9 +99,7 @@ def test_one_direction_can_be_dropped_alone(places: Places, direction: Cut, reac
     sender, receiver = _ends(places, reached)
     sender.call(send, flow, b"data")
     assert receiver.call(receive, flow, 4) == b"data", "the data arrives, its acknowledgment does not"
-    matched = places.router.call(_matched, fault)
-    lost = matched.forward if direction is Cut.FORWARD else matched.return_
-    assert lost > 0
+    matched = _wait_for_drops(places.router, fault, 1)
     assert (matched.return_ if direction is Cut.FORWARD else matched.forward) == 0
     places.router.call(_heal, fault)
 
@@ -377,11 +375,11 @@ def _passes(places: Places, flow: FourTuple, direction: Direction) -> bool:
     return receiver.call(receive, flow, 4) == b"ping"
 
 
-def _wait_for_drops(place: Place, fault: Fault, forward: int, timeout_s: float = 10.0) -> Matched:
-    """The counters once so many packets were dropped."""
+def _wait_for_drops(place: Place, fault: Fault, number: int, timeout_s: float = 10.0) -> Matched:
+    """The counters once so many packets were dropped in one direction."""
     deadline = time.monotonic() + timeout_s
-    while (matched := place.call(_matched, fault)).forward < forward:
-        assert time.monotonic() < deadline, f"{forward} drops were expected in {timeout_s} s; {matched} were seen"
+    while max((matched := place.call(_matched, fault)).forward, matched.return_) < number:
+        assert time.monotonic() < deadline, f"{number} drops were expected in {timeout_s} s; {matched} were seen"
         time.sleep(0.02)
     return matched
 
