@@ -1,1 +1,1 @@
-"""What the lab costs, always as a ratio to the usual way, measured in the same run."""
+"""Figures that the project claims, each a ratio measured in one run."""
