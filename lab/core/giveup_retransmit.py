@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, summarise
+from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
 from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
 from lab.core.timerwheel import to_jiffies
@@ -22,6 +22,8 @@ _THIN_SEGMENTS = 4
 
 _ORPHAN_RETRIES = 8
 """``tcp_orphan_retries``: what a setting of 0 stands for, as long as the RTO is below its maximum."""
+
+_RULE = "first timeout at or past the bound, from the first timeout copy"
 
 _ROUNDING = 1e-6
 """Jiffies; what floating-point bounds may be off by."""
@@ -58,7 +60,7 @@ class _Timer:
 
     def walk(self, start: Start) -> Course:
         """The course from one start."""
-        copies = []
+        copies: list[int] = []
         now = start.tick
         for wait in self.first_waits[:-1]:
             now = start.fires_at(now, wait)
@@ -70,6 +72,7 @@ class _Timer:
         while not self._expired(timeouts, now - stamp - start.shift, rto):
             copies.append(now - start.tick)
             timeouts += 1
+            check_length(copies)
             if timeouts > self.linear:
                 rto = min(2 * rto, self.rto_max)
             now = start.fires_at(now, self._clamped(rto, now - stamp - start.shift))
@@ -108,6 +111,7 @@ def _data_timers(situation: Situation) -> list[_Timer]:
     """The timer of a socket with data or a FIN in flight; several where the program's later writes move it."""
     settings, options = situation.settings, situation.options
     rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
+    rto_s = min(rto_s, settings.rto_max_s)
     probe_s = loss_probe_s(settings, rto_s, situation.srtt_s, situation.segments)
     rto = to_jiffies(rto_s, settings.hz)
     probe = to_jiffies(probe_s, settings.hz) if probe_s is not None else None
@@ -198,11 +202,11 @@ def _decided_by(situation: Situation, windows: Windows) -> tuple[Cause, str, flo
         )
     bound_s, bound_at_rto_max_s = retries_bounds_s(situation)
     if not is_orphan(situation):
-        return Cause.RETRIES2, "first timeout at or past the bound, from the first timeout copy", bound_s
+        return Cause.RETRIES2, _RULE, bound_s
     first_timeout_s = windows.copy_times[-windows.copies[0]].time_s
     if bound_at_rto_max_s < bound_s and windows.give_up_s - first_timeout_s < bound_s:
         return Cause.ORPHAN_RETRIES, "first timeout after a wait of rto_max: an orphan gets no more", bound_at_rto_max_s
-    return Cause.ORPHAN_RETRIES, "first timeout at or past the bound, from the first timeout copy", bound_s
+    return Cause.ORPHAN_RETRIES, _RULE, bound_s
 
 
 def _kinds(situation: Situation, timer: _Timer) -> Callable[[int], CopyKind]:

@@ -7,7 +7,7 @@ Sources: ``tcp_keepalive_timer``, ``tcp_probe_timer`` and ``tcp_send_probe0`` (`
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.core.courses import Course, Start, all_courses, all_courses_of, summarise
+from lab.core.courses import Course, Start, all_courses, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import RTO_BASE_S, SYN_RTO_S, initial_rto_s
 from lab.core.timerwheel import granularity, to_jiffies
@@ -54,7 +54,7 @@ def predict_idle(situation: Situation) -> GiveUp:
     windows = summarise(courses, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
     rule = f"expiry after {timer.count} unanswered probes"
     if timer.user_timeout is not None:
-        rule = "first probe expiry at or past the user timeout, from the last packet received"
+        rule = "first probe tick at or past the bound, from the last packet"
     return GiveUp(
         cause=Cause.KEEPALIVE, rule=rule, bound_s=options.user_timeout_s, sends_reset=True, **windows._asdict()
     )
@@ -73,9 +73,12 @@ class _Keepalive:
         """The courses that start at the first probe, with the extremes of what it may come after the anchor."""
         earliest, latest = self.idle, self.idle + granularity(self.idle) + start.lag
         offsets, now = [0], start.tick
+        if self.count == 0 and self.user_timeout is None:
+            yield from (Course((), first) for first in _spread(earliest, latest))
         while not self._surely_over(offsets, earliest - start.shift):
             now = start.fires_at(now, self.interval)
             offsets.append(now - start.tick)
+            check_length(offsets)
             for first in self._first_probes(offsets, earliest, latest, start.shift):
                 yield Course(tuple(first + offset for offset in offsets[:-1]), first + offsets[-1])
 
@@ -117,7 +120,7 @@ def predict_zero_window(situation: Situation) -> GiveUp:
     )
     windows = summarise(all_courses_of(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
     if options.user_timeout_s and (situation.peer_alive or windows.copies[0] < settings.retries2):
-        rule = "first expiry at or past the user timeout, from the first window probe"
+        rule = "first expiry at or past the bound, from the first window probe"
         return GiveUp(cause=Cause.USER_TIMEOUT, rule=rule, bound_s=options.user_timeout_s, **windows._asdict())
     rule = f"expiry after {settings.retries2} unanswered window probes"
     return GiveUp(cause=Cause.PROBES, rule=rule, **windows._asdict())
@@ -157,6 +160,7 @@ class _WindowProbes:
             if not self.answered and len(copies) >= self.retries2:
                 break
             copies.append(now - start.tick)
+            check_length(copies)
             backoff = min(backoff + 1, max(backoff, self.retries2))
         return Course(tuple(copies), now - start.tick)
 
