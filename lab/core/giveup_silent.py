@@ -4,10 +4,11 @@ Sources: ``tcp_keepalive_timer``, ``tcp_probe_timer`` and ``tcp_send_probe0`` (`
 ``tcp_output.c``), ``reqsk_timer_handler`` (``inet_connection_sock.c``), ``tcp_fin_time`` and ``tcp_time_wait``.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.core.courses import Course, Start, all_courses, all_courses_of, summarise
+from lab.core.courses import Course, Start, all_courses, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import RTO_BASE_S, SYN_RTO_S, initial_rto_s
 from lab.core.timerwheel import granularity, to_jiffies
@@ -44,24 +45,30 @@ def predict_idle(situation: Situation) -> GiveUp:
     options, settings = situation.options, situation.settings
     if not options.keepalive:
         return NEVER_IDLE
-    timer = _Keepalive(
-        idle=to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz),
-        interval=to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz),
-        count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
-        user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
-    )
+    timer = keepalive_timer(situation)
     courses = all_courses(timer.courses, granularity(timer.interval))
     windows = summarise(courses, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
     rule = f"expiry after {timer.count} unanswered probes"
     if timer.user_timeout is not None:
-        rule = "first probe expiry at or past the user timeout, from the last packet received"
+        rule = "first probe tick at or past the bound, from the last packet"
     return GiveUp(
         cause=Cause.KEEPALIVE, rule=rule, bound_s=options.user_timeout_s, sends_reset=True, **windows._asdict()
     )
 
 
+def keepalive_timer(situation: Situation) -> "KeepaliveTimer":
+    """The keepalive timer of an idle socket that has one."""
+    options, settings = situation.options, situation.settings
+    return KeepaliveTimer(
+        idle=to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz),
+        interval=to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz),
+        count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
+        user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class _Keepalive:
+class KeepaliveTimer:
     """The keepalive timer, in jiffies."""
 
     idle: int
@@ -73,9 +80,12 @@ class _Keepalive:
         """The courses that start at the first probe, with the extremes of what it may come after the anchor."""
         earliest, latest = self.idle, self.idle + granularity(self.idle) + start.lag
         offsets, now = [0], start.tick
+        if self.count == 0 and self.user_timeout is None:
+            yield from (Course((), first) for first in _spread(earliest, latest))
         while not self._surely_over(offsets, earliest - start.shift):
             now = start.fires_at(now, self.interval)
             offsets.append(now - start.tick)
+            check_length(offsets)
             for first in self._first_probes(offsets, earliest, latest, start.shift):
                 yield Course(tuple(first + offset for offset in offsets[:-1]), first + offsets[-1])
 
@@ -104,9 +114,21 @@ def predict_zero_window(situation: Situation) -> GiveUp:
     if situation.peer_alive and not options.user_timeout_s:
         return NEVER_PROBING
     hz = settings.hz
+    timer = window_probe_timer(situation)
+    windows = summarise(all_courses_of(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
+    if options.user_timeout_s and (situation.peer_alive or windows.copies[0] < settings.retries2):
+        rule = "first expiry at or past the bound, from the first window probe"
+        return GiveUp(cause=Cause.USER_TIMEOUT, rule=rule, bound_s=options.user_timeout_s, **windows._asdict())
+    rule = f"expiry after {settings.retries2} unanswered window probes"
+    return GiveUp(cause=Cause.PROBES, rule=rule, **windows._asdict())
+
+
+def window_probe_timer(situation: Situation) -> "WindowProbeTimer":
+    """The window-probe timer of a socket whose peer has closed its window."""
+    settings, options, hz = situation.settings, situation.options, situation.settings.hz
     rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
     base_s = max(rto_s, RTO_BASE_S)
-    timer = _WindowProbes(
+    return WindowProbeTimer(
         base=to_jiffies(base_s, hz),
         rto_max=to_jiffies(settings.rto_max_s, hz),
         retries2=settings.retries2,
@@ -115,12 +137,6 @@ def predict_zero_window(situation: Situation) -> GiveUp:
         user_timeout=to_jiffies(options.user_timeout_s, hz) if options.user_timeout_s else None,
         probing=_probing(situation, base_s),
     )
-    windows = summarise(all_courses_of(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
-    if options.user_timeout_s and (situation.peer_alive or windows.copies[0] < settings.retries2):
-        rule = "first expiry at or past the user timeout, from the first window probe"
-        return GiveUp(cause=Cause.USER_TIMEOUT, rule=rule, bound_s=options.user_timeout_s, **windows._asdict())
-    rule = f"expiry after {settings.retries2} unanswered window probes"
-    return GiveUp(cause=Cause.PROBES, rule=rule, **windows._asdict())
 
 
 def _probing(situation: Situation, base_s: float) -> int | None:
@@ -132,7 +148,7 @@ def _probing(situation: Situation, base_s: float) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _WindowProbes:
+class WindowProbeTimer:
     """The window-probe timer, in jiffies; it is armed anew by the last packet received."""
 
     base: int
@@ -147,9 +163,10 @@ class _WindowProbes:
         """The course from one start."""
         copies: list[int] = []
         first_probe = None if self.probing is None else start.tick - self.probing
-        backoff, now = self.backoff, start.tick
+        now = start.tick
         while True:
-            now = start.fires_at(now, self._wait(backoff, first_probe, now - start.shift))
+            elapsed = None if first_probe is None else now - start.shift - first_probe
+            now = start.fires_at(now, self.wait(len(copies), elapsed))
             if first_probe is None:
                 first_probe = now
             elif self.user_timeout is not None and now - first_probe - start.shift >= self.user_timeout:
@@ -157,14 +174,16 @@ class _WindowProbes:
             if not self.answered and len(copies) >= self.retries2:
                 break
             copies.append(now - start.tick)
-            backoff = min(backoff + 1, max(backoff, self.retries2))
+            check_length(copies)
         return Course(tuple(copies), now - start.tick)
 
-    def _wait(self, backoff: int, first_probe: int | None, now: int) -> int:
+    def wait(self, probes: int, elapsed: float | None) -> int:
+        """How long the kernel waits after so many probes, with so much time elapsed since the very first one."""
+        backoff = max(self.backoff, min(self.backoff + probes, self.retries2))
         wait = min(self.base << min(backoff, _MOST_PROBE_DOUBLINGS), self.rto_max)
-        if self.user_timeout is None or first_probe is None:
+        if self.user_timeout is None or elapsed is None:
             return wait
-        return min(wait, max(self.user_timeout - (now - first_probe), _SHORTEST_WAIT))
+        return min(wait, max(math.ceil(self.user_timeout - elapsed), _SHORTEST_WAIT))
 
 
 def predict_syn_received(situation: Situation) -> GiveUp:
@@ -173,19 +192,27 @@ def predict_syn_received(situation: Situation) -> GiveUp:
     TCP_SYNCNT of the listener replaces ``tcp_synack_retries``; user timeout and ``tcp_rto_max_ms`` have no effect. A
     queue more than half full shortens the count (``reqsk_timer_handler``), which this leaves out.
     """
-    settings = situation.settings
-    retries = situation.options.syn_retries or settings.synack_retries
-    base, longest = to_jiffies(SYN_RTO_S, settings.hz), to_jiffies(_SYNACK_RTO_MAX_S, settings.hz)
+    retries, hz = synack_retries(situation), situation.settings.hz
 
     def walk(start: Start) -> Course:
-        now, copies = start.fires_at(start.tick, base), []
+        now, copies = start.fires_at(start.tick, synack_wait(0, hz)), []
         for timeouts in range(1, retries + 1):
             copies.append(now - start.tick)
-            now = start.fires_at(now, min(base << timeouts, longest))
+            now = start.fires_at(now, synack_wait(timeouts, hz))
         return Course(tuple(copies), now - start.tick)
 
-    windows = summarise(all_courses_of(walk), lambda _: CopyKind.SYN_COPY, settings.hz)
+    windows = summarise(all_courses_of(walk), lambda _: CopyKind.SYN_COPY, hz)
     return GiveUp(cause=Cause.SYNACK_RETRIES, rule=f"expiry after {retries} copies of the SYN/ACK", **windows._asdict())
+
+
+def synack_retries(situation: Situation) -> int:
+    """How many copies of the SYN/ACK are sent."""
+    return situation.options.syn_retries or situation.settings.synack_retries
+
+
+def synack_wait(timeouts: int, hz: int) -> int:
+    """Jiffies up to the next expiry after so many timeouts (``tcp_reqsk_timeout``)."""
+    return min(to_jiffies(SYN_RTO_S, hz) << min(timeouts, 32), to_jiffies(_SYNACK_RTO_MAX_S, hz))
 
 
 def predict_fin_wait_2(situation: Situation) -> GiveUp:
@@ -196,13 +223,7 @@ def predict_fin_wait_2(situation: Situation) -> GiveUp:
     """
     if not situation.orphan:
         return NEVER_FIN_WAIT_2
-    settings, options = situation.settings, situation.options
-    rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
-    asked_s = min(options.linger2_s, _LINGER2_MAX_S) if options.linger2_s else settings.fin_timeout_s
-    rto = to_jiffies(rto_s, settings.hz)
-    least = (rto << 2) - (rto >> 1)
-    timeout, limit = max(to_jiffies(asked_s, settings.hz), least), to_jiffies(_TIMEWAIT_S, settings.hz)
-    waits = [timeout] if timeout <= limit else [timeout - limit, max(timeout - limit, least)]
+    waits, hz = fin_wait_2_waits(situation), situation.settings.hz
 
     def walk(start: Start) -> Course:
         now = start.tick
@@ -210,9 +231,20 @@ def predict_fin_wait_2(situation: Situation) -> GiveUp:
             now = start.fires_at(now, wait)
         return Course((), now - start.tick)
 
-    windows = summarise(all_courses_of(walk), lambda _: CopyKind.FIN_COPY, settings.hz)
+    windows = summarise(all_courses_of(walk), lambda _: CopyKind.FIN_COPY, hz)
     rule = "the wait of tcp_fin_timeout" if len(waits) == 1 else "twice what tcp_fin_timeout exceeds 60 s by"
-    return GiveUp(cause=Cause.FIN_TIMEOUT, rule=rule, bound_s=timeout / settings.hz, **windows._asdict())
+    return GiveUp(cause=Cause.FIN_TIMEOUT, rule=rule, bound_s=sum(waits) / hz, **windows._asdict())
+
+
+def fin_wait_2_waits(situation: Situation) -> list[int]:
+    """The waits that an orphan's FIN_WAIT_2 lasts, in jiffies."""
+    settings, options = situation.settings, situation.options
+    rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
+    asked_s = min(options.linger2_s, _LINGER2_MAX_S) if options.linger2_s else settings.fin_timeout_s
+    rto = to_jiffies(rto_s, settings.hz)
+    least = (rto << 2) - (rto >> 1)
+    timeout, limit = max(to_jiffies(asked_s, settings.hz), least), to_jiffies(_TIMEWAIT_S, settings.hz)
+    return [timeout] if timeout <= limit else [timeout - limit, max(timeout - limit, least)]
 
 
 def _either(option: float | None, default: int) -> float:

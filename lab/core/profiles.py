@@ -94,6 +94,18 @@ class Profile:
         """The optional pins that this kernel cannot take."""
         return tuple(pin for pin in self.pins if pin.optional and pin.sysctl not in available)
 
+    def unmet(self, available: Collection[str]) -> tuple[Pin, ...]:
+        """The pins that this kernel cannot take, that change its behaviour, and that have no substitute.
+
+        With any, the profile is unsupported there.
+        """
+        return tuple(
+            pin
+            for pin in self.lacking(available)
+            if pin.sysctl not in self.without
+            and LINUX_DEFAULTS.with_sysctls({pin.sysctl: pin.values[0]}) != LINUX_DEFAULTS
+        )
+
     def settings(
         self, available: Collection[str] | None = None, *, on: KernelSettings = LINUX_DEFAULTS
     ) -> KernelSettings:
