@@ -25,6 +25,9 @@ _MAX_EXTENSIONS = 16
 _ICMP4_QUOTING = frozenset({3, 4, 5, 11, 12})
 _ICMP6_QUOTING = frozenset({1, 2, 3, 4})
 
+_PLAIN = struct.Struct(">12xHBxHHHBB2x12sIIBBH")
+"""Ethernet, IPv4 without options and TCP in one go; the 12 octets are both addresses and both ports."""
+
 _IPV4 = struct.Struct(">BxHHHBB2x")
 _TCP_FIXED = struct.Struct(">4xIIBBH")
 _TIMESTAMPS = struct.Struct(">II")
@@ -43,6 +46,30 @@ class Decoder:
         """Later fragments of packets, whose ports are in the first one."""
         self.segments = 0
         self._ends: dict[bytes, tuple[Endpoint, Endpoint]] = {}
+
+    def plain_ethernet(self, time_s: float, frame: bytes, length: int) -> Segment | None:
+        """The segment of the most common kind of frame, at a third of the cost; None where ``decode`` must look."""
+        if len(frame) < 54:
+            return None
+        ethertype, first, total, ip_id, fragment, ttl, protocol, ends, seq, ack, offset, flags, window = (
+            _PLAIN.unpack_from(frame)
+        )
+        if ethertype != ETHERTYPE_IPV4 or first != 0x45 or protocol != _TCP or fragment & 0x1FFF:
+            return None
+        header = (offset >> 4) * 4
+        payload = total - 20 - header
+        if payload < 0 or header < 20 or total + 14 > length:
+            return None
+        pair = self._ends.get(ends) or self._endpoints(ends[:8], ends[8:])
+        sack: tuple[tuple[int, int], ...] = ()
+        timestamps: tuple[int, int] | None = None
+        if header > 20:
+            if header == 32 and frame[54:58] == _ONLY_TIMESTAMPS and len(frame) >= 66:
+                timestamps = _TIMESTAMPS.unpack_from(frame, 58)
+            else:
+                sack, timestamps = _options(frame[54 : 34 + header])
+        self.segments += 1
+        return Segment(time_s, pair[0], pair[1], seq, ack, flags, window, payload, sack, timestamps, ip_id, ttl)
 
     def decode(self, time_s: float, frame: bytes, length: int, at: Payload | None) -> Segment | IcmpMessage | None:
         """The segment or ICMP message in a frame; None where there is none.
@@ -142,11 +169,7 @@ class Decoder:
         sack: tuple[tuple[int, int], ...] = ()
         timestamps: tuple[int, int] | None = None
         if header > 20:
-            options = frame[at + 20 : at + header]
-            if len(options) == 12 and options.startswith(_ONLY_TIMESTAMPS):
-                timestamps = _TIMESTAMPS.unpack_from(options, 4)
-            else:
-                sack, timestamps = _options(options)
+            sack, timestamps = _options(frame[at + 20 : at + header])
         self.segments += 1
         return Segment(
             time_s, source, destination, seq, ack, flags, window, payload - header, sack, timestamps, ip_id, ttl
