@@ -96,6 +96,12 @@ class SocketSample:
     not_sent_bytes: int
     """``tcpi_notsent_bytes``."""
 
+    bytes_acked: int
+    """``tcpi_bytes_acked``; the SYN counts as one."""
+
+    bytes_received: int
+    """``tcpi_bytes_received``."""
+
     recv_queue: int
     send_queue: int
     """Octets written and not acknowledged yet."""

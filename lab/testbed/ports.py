@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from lab.core.fault import Fault, Matched
-from lab.core.flow import FourTuple
+from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.core.timeline import ClockPair
 
@@ -143,6 +143,20 @@ class Node(Protocol):
 
         Raises:
             UsageError: the program does not exist or cannot be executed.
+        """
+
+    def spawn_module(self, module: str, argv: Sequence[str] = ()) -> Process:
+        """Start one of the lab's own programs as ``python -m module`` would, without an interpreter's cost.
+
+        Args:
+            module: Dotted name of a module with ``main(argv)``.
+            argv: Its arguments.
+        """
+
+    def nudge(self, source: Endpoint, destination: Endpoint) -> None:
+        """Send one old acknowledgment from ``source`` to ``destination``, past the node's own TCP.
+
+        What a receiver answers to it changes nothing; in the hole it shows that the rule bites on an idle flow.
         """
 
     def sockets(self) -> Sequence[SocketSample]:

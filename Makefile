@@ -1,0 +1,50 @@
+# The project's verbs. `make demo` and `make test` do all the set-up by themselves.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full lint types bench ci setup lock clean run-setup dev-setup
+
+bin := .venv/bin
+export PYTHON
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: run-setup ## Set up, then watch one flow go dark (20 s)
+	@$(bin)/lab demo
+
+test: dev-setup ## Set up, then the unit tests and the experiments (5 min)
+	$(bin)/python -m pytest -m "not slow"
+	$(bin)/python -m pytest -m "not slow" lab/
+
+test-full: dev-setup ## The same, with the experiments that take minutes each
+	$(bin)/python -m pytest
+	$(bin)/python -m pytest lab/
+
+lint: dev-setup ## Format and lint, changing nothing
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+
+types: dev-setup ## Type check, strict
+	$(bin)/mypy
+
+bench: dev-setup ## Measure against other tools (docs/bench.md)
+	$(bin)/python -m pytest bench/
+
+ci: ## What CI runs, on a new machine as root
+	.ci/run
+
+setup: dev-setup ## The set-up alone: system packages, .venv, the lab in it
+
+lock: dev-setup ## Resolve the locks in requirements/ anew
+	scripts/lock.sh
+
+clean: ## Remove .venv, caches and built packages; runs/ stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+run-setup:
+	@scripts/setup.sh run
+
+dev-setup:
+	@scripts/setup.sh dev

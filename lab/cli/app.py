@@ -1,0 +1,137 @@
+"""The console script ``lab``: its verbs, and how errors become exit codes.
+
+Each verb is a function of that name in the module of that name beside this one, imported when it is called: ``lab
+--help`` costs typer alone. Help is plain text on purpose: rich help takes twice the time to appear.
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+import lab
+from lab.core.errors import LabError
+
+VERBS = {
+    "demo": "Cut one flow, narrated, and watch both kernels give up (20 s).",
+    "run": "Cut a flow of your own programs, and judge what follows.",
+    "predict": "Say when a kernel would give up, without running anything.",
+    "explain": "Read a capture: what was lost, since when, how often resent.",
+    "report": "Rebuild the report and the figure of a run folder.",
+    "doctor": "Find all that is missing on this machine, each with its fix.",
+    "clean": "Remove what a crashed run left behind; only the lab's own.",
+}
+"""Every verb and its line in ``lab --help``."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 + SIGINT."""
+
+BUG = 70
+"""Exit code of an error that nobody foresaw: EX_SOFTWARE of sysexits.h. Python's own 1 would read as "refuted"."""
+
+
+class _Verbs(typer.core.TyperGroup):
+    """The verbs by name; a module is imported when its verb is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is click's)
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is click's)
+        if cmd_name not in VERBS:
+            return None
+        verb = getattr(importlib.import_module(f"lab.cli.{cmd_name}"), cmd_name)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        single.command(cmd_name)(_guarded(verb))
+        return typer.main.get_command(single)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's)
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+app = typer.Typer(
+    cls=_Verbs,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"blackhole-lab {lab.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _lab(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Cut one established TCP flow silently, and measure who notices, when.
+
+    Exit codes: 0 confirmed or done, 1 refuted, 2 usage, 3 invalid, 4 unsupported here, 5 environment not ready,
+    130 interrupted. Results go to standard output, everything else to standard error.
+    """
+
+
+def main() -> None:
+    """Run the command line; does not return."""
+    for stream in (sys.stdout, sys.stderr):
+        # Output of foreign programs is quoted as it came; a narrow locale must not turn that into an error.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    with _exit_codes():
+        app(prog_name="lab")
+
+
+def _guarded(verb: Callable[..., None]) -> Callable[..., None]:
+    @wraps(verb)
+    def call(*args: Any, **kwargs: Any) -> None:
+        with _exit_codes():
+            verb(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def _exit_codes() -> Iterator[None]:
+    """Turn what goes wrong inside into a message on standard error and the exit code that scripts rely on."""
+    try:
+        yield
+    except LabError as error:
+        _tell(error.message, error.fix)
+        raise SystemExit(error.exit_code) from error
+    except KeyboardInterrupt as error:
+        _tell("Interrupted.")
+        raise SystemExit(INTERRUPTED) from error
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except Exception as error:
+        _tell(
+            f"The lab failed in a way nobody foresaw: {type(error).__name__}: {error}",
+            "set LAB_DEBUG=1 to see the traceback, and report it as an issue of blackhole-lab.",
+        )
+        raise SystemExit(BUG) from error
+
+
+def _tell(message: str, fix: str | None = None) -> None:
+    sys.stdout.flush()
+    if os.environ.get("LAB_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    from lab.cli.output import console
+
+    console.print(message, style="bold red")
+    if fix is not None:
+        console.print(f"Fix: {fix}")

@@ -1,0 +1,81 @@
+"""What ``lab run`` and ``lab demo`` share: the backend, the progress, the end."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.core.errors import UsageError
+from lab.core.timeline import Observation
+
+if TYPE_CHECKING:
+    from lab.report.record import Record
+    from lab.run.runner import Opener
+    from lab.run.spec import RunSpec
+
+BACKENDS = ("auto", "netns")
+
+
+def opener(backend: str) -> "Opener":
+    """What brings up a testbed of this backend.
+
+    Raises:
+        UsageError: there is no such backend.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
+    from lab.testbed.netns import open_testbed
+
+    return open_testbed
+
+
+def execute(
+    spec: "RunSpec",
+    *,
+    backend: str,
+    out: Path | None,
+    as_json: bool,
+    narrator: AbstractContextManager[Callable[[Observation], None]] | None = None,
+) -> "Record":
+    """Run, report, and leave with the outcome's exit code.
+
+    Args:
+        spec: What to run.
+        backend: As the user said it.
+        out: Folder, or None for a fresh one.
+        as_json: Print the record alone on standard output.
+        narrator: Tells what happens while it does; a progress line where None.
+
+    Raises:
+        SystemExit: with the outcome's code, unless it is confirmed.
+    """
+    from lab.cli.output import console, print_json, print_out
+    from lab.cli.progress import progress
+    from lab.report.build import rebuild
+    from lab.report.record import Outcome
+    from lab.report.summary import summarise
+    from lab.run.runner import Run
+
+    open_testbed = opener(backend)
+    with narrator or progress(console) as tell:
+        run = Run(spec, open_testbed, out=out, tell=tell)
+        try:
+            record = run.execute()
+        except BaseException:
+            console.print(f"What was recorded so far: {run.folder.path}/record.json (INVALID)")
+            raise
+    with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
+        rebuild(run.folder, record)
+        record = record.model_copy(update={"artefacts": run.folder.artefacts()})
+        run.folder.write_record(record)
+    if as_json:
+        import json
+
+        print_json(json.loads(record.to_json()))
+    else:
+        print_out(summarise(record))
+        print_out(f"Everything is in {run.folder.path}/")
+    codes = {Outcome.CONFIRMED: 0, Outcome.REFUTED: 1, Outcome.INVALID: 3, Outcome.UNSUPPORTED: 4}
+    if code := codes[record.outcome]:
+        raise SystemExit(code)
+    return record

@@ -1,0 +1,70 @@
+"""Turns option texts into values, with errors that name the option."""
+
+import enum
+import shlex
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from lab.core.duration import parse_duration
+from lab.core.errors import UsageError
+from lab.core.profiles import Profile, parse_profile, profile_named
+
+Member = TypeVar("Member", bound=enum.Enum)
+
+
+def command(option: str, text: str) -> tuple[str, ...]:
+    """Program and arguments, split as a shell would split them, without any shell."""
+    try:
+        argv = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{option} cannot be split into words: {error}.") from error
+    if not argv:
+        raise UsageError(f"{option} is empty.", fix=f"give {option} a program and its arguments")
+    return argv
+
+
+def duration(option: str, text: str) -> float:
+    """Seconds."""
+    try:
+        return parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", fix=error.fix) from error
+
+
+def enum_value(option: str, kind: type[Member], text: str) -> Member:
+    """The member with this value."""
+    try:
+        return kind(text)
+    except ValueError as error:
+        choices = ", ".join(str(member.value) for member in kind)
+        raise UsageError(f"{option} is one of {choices}; {text!r} is none of them.") from error
+
+
+def sysctls(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Per node, what ``--sysctl NODE:KEY=VALUE`` asked for."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        node, colon, setting = text.partition(":")
+        key, equals, value = setting.partition("=")
+        if not (node and colon and key and equals and value):
+            raise UsageError(
+                f"--sysctl is NODE:KEY=VALUE; {text!r} is not.", fix="--sysctl client:net.ipv4.tcp_retries2=5"
+            )
+        found.setdefault(node, {})[key.replace("/", ".")] = value
+    return found
+
+
+def find_profile(text: str) -> Profile:
+    """A profile by name, or from a TOML file."""
+    path = Path(text)
+    if path.suffix != ".toml":
+        return profile_named(text)
+    try:
+        with path.open("rb") as file:
+            return parse_profile(tomllib.load(file), name=path.stem)
+    except OSError as error:
+        raise UsageError(f"The profile {text} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The profile {text} is no TOML: {error}.") from error

@@ -1,0 +1,63 @@
+"""``lab run``: the user's own programs in the nodes, one flow of theirs cut, a verdict at the end."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    server: Annotated[str, typer.Option(help="Command to run in the server node.")],
+    client: Annotated[str, typer.Option(help="Command to run in the client node.")],
+    port: Annotated[int, typer.Option(help="TCP port of the server; how the flow is found.")],
+    backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
+    cut_after: Annotated[
+        str, typer.Option(metavar="T", help="Cut this long after the first byte in each direction.")
+    ] = "1s",
+    heal_after: Annotated[str | None, typer.Option(metavar="T", help="Heal this long after the cut.")] = None,
+    direction: Annotated[str, typer.Option(help="both, forward (to the server) or return.")] = "both",
+    scope: Annotated[str, typer.Option(help="flow: new connections pass. host: they do not.")] = "flow",
+    flow: Annotated[str | None, typer.Option(help="Where several match: first, newest or a client port.")] = None,
+    watch_for: Annotated[
+        str | None,
+        typer.Option("--for", metavar="T", help="How long to watch after the cut; else until all fates are known."),
+    ] = None,
+    profile: Annotated[str, typer.Option(help="linux, fast, study-server or FILE.toml.")] = "linux",
+    sysctl: Annotated[
+        list[str] | None, typer.Option(metavar="NODE:KEY=VALUE", help="Kernel setting of one node; repeatable.")
+    ] = None,
+    noticed: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="The client has noticed when it prints a line like this.")
+    ] = None,
+    ipv6: Annotated[bool, typer.Option("--ipv6", help="The names resolve to IPv6 addresses.")] = False,
+    firewall: Annotated[str, typer.Option(help="auto, iptables (legacy tables) or nftables.")] = "auto",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for everything the run produces.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the record as one JSON object.")] = False,
+) -> None:
+    """Run a server and a client in their nodes and cut one of their flows.
+
+    Inside the nodes the names client, router and server resolve. Watches until both kernels and programs have decided;
+    exit code 0 confirmed, 1 refuted, 3 invalid, 4 unsupported.
+    """
+    from lab.cli.execute import execute
+    from lab.cli.options import command, duration, enum_value, find_profile, sysctls
+    from lab.core.fault import Cut, Scope
+    from lab.run.spec import Program, RunSpec
+
+    spec = RunSpec(
+        server=Program(command("--server", server)),
+        client=Program(command("--client", client)),
+        port=port,
+        profile=find_profile(profile),
+        sysctls=sysctls(sysctl or []),
+        ipv6=ipv6,
+        cut_after_s=duration("--cut-after", cut_after),
+        heal_after_s=None if heal_after is None else duration("--heal-after", heal_after),
+        direction=enum_value("--direction", Cut, direction),
+        scope=enum_value("--scope", Scope, scope),
+        flow=flow,
+        watch_s=None if watch_for is None else duration("--for", watch_for),
+        noticed=noticed,
+        firewall=firewall,
+    )
+    execute(spec, backend=backend, out=out, as_json=json)

@@ -1,0 +1,217 @@
+"""Give-up by retransmission timeout: established, FIN_WAIT_1, LAST_ACK and SYN_SENT.
+
+Sources: ``tcp_retransmit_timer``, ``tcp_write_timeout``, ``retransmits_timed_out`` and
+``tcp_clamp_rto_to_user_timeout`` in ``net/ipv4/tcp_timer.c``, ``tcp_send_loss_probe`` and ``tcp_retransmit_skb`` in
+``tcp_output.c``.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, summarise
+from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
+from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
+from lab.core.timerwheel import to_jiffies
+
+_THIN_TIMEOUTS = 6
+"""TCP_THIN_LINEAR_RETRIES: timeouts of a thin stream before it backs off."""
+
+_THIN_SEGMENTS = 4
+"""``tcp_stream_is_thin``: fewer in flight than this."""
+
+_ORPHAN_RETRIES = 8
+"""``tcp_orphan_retries``: what a setting of 0 stands for, as long as the RTO is below its maximum."""
+
+_ROUNDING = 1e-6
+"""Jiffies; what floating-point bounds may be off by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Timer:
+    """The retransmission timer of one situation, in jiffies."""
+
+    first_waits: tuple[int, ...]
+    """Delays up to the first timeout; one is enough, a second one in front is the tail-loss probe's."""
+
+    rto: int
+    rto_max: int
+    linear: int
+    """Timeouts that do not double the RTO."""
+
+    bound: float
+    """Elapsed time at which an expiry kills."""
+
+    bound_at_rto_max: float
+    """The same for an expiry after a wait of ``rto_max``; another one for orphans only."""
+
+    user_timeout: float | None
+    """Replaces both bounds, and cuts the last wait."""
+
+    most: int | None
+    """Timeouts after which the next one kills whatever the time, None for any number."""
+
+    stamped: bool
+    """``retrans_stamp`` is set by the first send already (SYN) instead of by the first timeout copy."""
+
+    probe_is_copy: bool
+
+    def walk(self, start: Start) -> Course:
+        """The course from one start."""
+        copies = []
+        now = start.tick
+        for wait in self.first_waits[:-1]:
+            now = start.fires_at(now, wait)
+            if self.probe_is_copy:
+                copies.append(now - start.tick)
+        now = start.fires_at(now, self.first_waits[-1])
+        stamp = start.tick if self.stamped else now
+        rto, timeouts = self.rto, 0
+        while not self._expired(timeouts, now - stamp - start.shift, rto):
+            copies.append(now - start.tick)
+            timeouts += 1
+            if timeouts > self.linear:
+                rto = min(2 * rto, self.rto_max)
+            now = start.fires_at(now, self._clamped(rto, now - stamp - start.shift))
+        return Course(tuple(copies), now - start.tick)
+
+    def _expired(self, timeouts: int, elapsed: int, rto: int) -> bool:
+        if timeouts == 0:
+            return self.most == 0
+        if self.most is not None and timeouts >= self.most:
+            return True
+        bound = self.user_timeout or (self.bound if rto < self.rto_max else self.bound_at_rto_max)
+        return elapsed >= bound - _ROUNDING
+
+    def _clamped(self, rto: int, elapsed: int) -> int:
+        if self.user_timeout is None:
+            return rto
+        return min(rto, max(1, math.ceil(self.user_timeout - elapsed - _ROUNDING)))
+
+
+def predict_retransmission(situation: Situation) -> GiveUp:
+    """When the retransmission timer ends a socket that has sent into the hole.
+
+    Args:
+        situation: Established and busy, FIN_WAIT_1, LAST_ACK or SYN_SENT.
+    """
+    timers = [_syn_timer(situation)] if situation.state is State.SYN_SENT else _data_timers(situation)
+    per_timer = [all_courses_of(timer.walk) for timer in timers]
+    every = [course for courses in per_timer for course in courses.every]
+    courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
+    windows = summarise(courses, _kinds(situation, timers[0]), situation.settings.hz)
+    cause, rule, bound_s = _decided_by(situation, windows)
+    return GiveUp(cause=cause, rule=rule, bound_s=bound_s, **windows._asdict())
+
+
+def _data_timers(situation: Situation) -> list[_Timer]:
+    """The timer of a socket with data or a FIN in flight; several where the program's later writes move it."""
+    settings, options = situation.settings, situation.options
+    rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
+    probe_s = loss_probe_s(settings, rto_s, situation.srtt_s, situation.segments)
+    rto = to_jiffies(rto_s, settings.hz)
+    probe = to_jiffies(probe_s, settings.hz) if probe_s is not None else None
+    thin = settings.thin_linear_timeouts and situation.segments < _THIN_SEGMENTS
+    bound_s, bound_at_rto_max_s = retries_bounds_s(situation)
+    timer = _Timer(
+        first_waits=(rto,) if probe is None else (probe, rto),
+        rto=rto,
+        rto_max=to_jiffies(settings.rto_max_s, settings.hz),
+        linear=_THIN_TIMEOUTS if thin and situation.state is State.ESTABLISHED else 0,
+        bound=bound_s * settings.hz,
+        bound_at_rto_max=bound_at_rto_max_s * settings.hz,
+        user_timeout=options.user_timeout_s * settings.hz if options.user_timeout_s else None,
+        most=None,
+        stamped=False,
+        probe_is_copy=not situation.probe_sends_new_data,
+    )
+    if not situation.writes_on or probe is None:
+        return [timer]
+    # tcp_schedule_loss_probe anew at each write; its expiry after a first probe restores the timeout of the head.
+    waits = {(rto,), (probe, rto), *((early, total - early) for early in (2, probe) for total in (rto, rto + probe))}
+    return [timer, *(replace(timer, first_waits=some) for some in sorted(waits) if some[-1] > 0)]
+
+
+def _syn_timer(situation: Situation) -> _Timer:
+    """The timer of a SYN: no RTT sample, no probe, ``retrans_stamp`` from the first one (``tcp_connect``)."""
+    settings, options = situation.settings, situation.options
+    retries = options.syn_retries or settings.syn_retries
+    bound = model_timeout_s(retries, settings.rto_max_s, SYN_RTO_S) * settings.hz
+    return _Timer(
+        first_waits=(to_jiffies(SYN_RTO_S, settings.hz),),
+        rto=to_jiffies(SYN_RTO_S, settings.hz),
+        rto_max=to_jiffies(settings.rto_max_s, settings.hz),
+        linear=settings.syn_linear_timeouts,
+        bound=bound,
+        bound_at_rto_max=bound,
+        user_timeout=options.user_timeout_s * settings.hz if options.user_timeout_s else None,
+        most=syn_copies_at_most(situation),
+        stamped=True,
+        probe_is_copy=False,
+    )
+
+
+def syn_copies_at_most(situation: Situation) -> int:
+    """How many copies of a SYN the count allows, linear ones included."""
+    return (situation.options.syn_retries or situation.settings.syn_retries) + situation.settings.syn_linear_timeouts
+
+
+def retries_bounds_s(situation: Situation) -> tuple[float, float]:
+    """What the retries of a socket with data or a FIN in flight stand for.
+
+    Args:
+        situation: Established, FIN_WAIT_1 or LAST_ACK.
+
+    Returns:
+        Seconds for an expiry while the RTO is below its maximum, and for one at the maximum.
+    """
+    settings = situation.settings
+    if not is_orphan(situation):
+        bound_s = model_timeout_s(settings.retries2, settings.rto_max_s)
+        return bound_s, bound_s
+    alive = model_timeout_s(settings.orphan_retries or _ORPHAN_RETRIES, settings.rto_max_s)
+    return alive, model_timeout_s(settings.orphan_retries, settings.rto_max_s)
+
+
+def is_orphan(situation: Situation) -> bool:
+    """Whether the program has let go of the socket, so that ``tcp_orphan_retries`` rules."""
+    return situation.orphan and situation.state in (State.FIN_WAIT_1, State.LAST_ACK)
+
+
+def _decided_by(situation: Situation, windows: Windows) -> tuple[Cause, str, float]:
+    options, settings = situation.options, situation.settings
+    if situation.state is State.SYN_SENT:
+        most = syn_copies_at_most(situation)
+        bound_s = model_timeout_s(options.syn_retries or settings.syn_retries, settings.rto_max_s, SYN_RTO_S)
+        if windows.copies[0] < most and options.user_timeout_s:
+            return (
+                Cause.USER_TIMEOUT,
+                "first expiry at or past the user timeout, from the first SYN",
+                (options.user_timeout_s),
+            )
+        return Cause.SYN_RETRIES, f"expiry after {most} copies, or the first at or past the bound", bound_s
+    if options.user_timeout_s:
+        return (
+            Cause.USER_TIMEOUT,
+            "first timeout at or past the user timeout, from the first timeout copy",
+            (options.user_timeout_s),
+        )
+    bound_s, bound_at_rto_max_s = retries_bounds_s(situation)
+    if not is_orphan(situation):
+        return Cause.RETRIES2, "first timeout at or past the bound, from the first timeout copy", bound_s
+    first_timeout_s = windows.copy_times[-windows.copies[0]].time_s
+    if bound_at_rto_max_s < bound_s and windows.give_up_s - first_timeout_s < bound_s:
+        return Cause.ORPHAN_RETRIES, "first timeout after a wait of rto_max: an orphan gets no more", bound_at_rto_max_s
+    return Cause.ORPHAN_RETRIES, "first timeout at or past the bound, from the first timeout copy", bound_s
+
+
+def _kinds(situation: Situation, timer: _Timer) -> Callable[[int], CopyKind]:
+    """The kind of a copy by its index."""
+    probes = len(timer.first_waits) - 1 if timer.probe_is_copy else 0
+    if situation.state is State.SYN_SENT:
+        later = CopyKind.SYN_COPY
+    elif situation.state is not State.ESTABLISHED and situation.segments == 1:
+        later = CopyKind.FIN_COPY
+    else:
+        later = CopyKind.TIMEOUT_COPY
+    return lambda index: CopyKind.TAIL_LOSS_PROBE if index < probes else later

@@ -1,0 +1,99 @@
+"""Runs the collected experiments side by side.
+
+Waiting is what an experiment mostly does, so all of them wait together: every test that has a ``spec`` parameter is
+started when collection ends, in testbeds of its own, and its ``record`` fixture waits for that one run.
+"""
+
+import concurrent.futures
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.core.errors import EnvironmentNotReady, Unsupported
+from lab.report.record import Record
+from lab.run.runner import Run
+from lab.run.spec import RunSpec
+from lab.testbed.netns import open_testbed
+
+SIDE_BY_SIDE = 36
+"""Testbeds at once. Two cores date every death to 20 ms with this many; LAB_SIDE_BY_SIDE changes it."""
+
+
+class Batch:
+    """All runs of a session."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stop = threading.Event()
+        width = int(os.environ.get("LAB_SIDE_BY_SIDE", SIDE_BY_SIDE))
+        self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
+        self._runs: dict[str, concurrent.futures.Future[Record]] = {}
+
+    def start(self, name: str, spec: RunSpec) -> None:
+        """Queue a run."""
+        out = self._folder / "".join(c if c.isalnum() or c in "-." else "_" for c in name.rpartition("/")[2])
+        self._runs[name] = self._pool.submit(self._run, spec, out)
+
+    def _run(self, spec: RunSpec, out: Path) -> Record:
+        return Run(spec, open_testbed, out=out, stop=self._stop).execute()
+
+    def record(self, name: str) -> Record:
+        """The record of a run, when it is there."""
+        return self._runs[name].result()
+
+    def close(self) -> None:
+        """End every run that still goes on."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+
+BATCH = pytest.StashKey[Batch]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start every selected experiment."""
+    if session.config.option.collectonly:
+        return
+    specs = [(item.nodeid, _spec(item)) for item in session.items]
+    if not any(spec for _, spec in specs):
+        return
+    batch = session.config.stash[BATCH] = Batch(_folder(session.config))
+    for name, spec in specs:
+        if spec is not None:
+            batch.start(name, spec)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End what still runs."""
+    batch = session.config.stash.get(BATCH, None)
+    if batch is not None:
+        batch.close()
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Record:
+    """The record of this test's run; its folder is named in the failure."""
+    try:
+        return request.config.stash[BATCH].record(request.node.nodeid)
+    except Unsupported as error:
+        pytest.skip(f"unsupported here: {error}")
+    except EnvironmentNotReady as error:
+        # On a developer's machine a missing backend is said; in CI it would hide everything.
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+
+
+def _spec(item: pytest.Item) -> RunSpec | None:
+    callspec: Any = getattr(item, "callspec", None)
+    spec = None if callspec is None else callspec.params.get("spec")
+    return spec if isinstance(spec, RunSpec) else None
+
+
+def _folder(config: pytest.Config) -> Path:
+    factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - fixtures come too late here
+    path: Path = factory.mktemp("runs", numbered=False)
+    return path

@@ -1,0 +1,62 @@
+"""What in a record speaks against its own outcome: a second look, made from the record alone.
+
+The run decides the outcome. A report that repeats it without looking would also repeat a mistake.
+"""
+
+from collections.abc import Iterator
+
+from lab.report.record import Branch, EndObservation, Outcome, Record
+from lab.report.units import seconds, window
+
+
+def doubts(record: Record) -> tuple[str, ...]:
+    """Sentences on what contradicts a confirmation; none where the outcome is another one, or nothing does."""
+    if record.outcome is not Outcome.CONFIRMED:
+        return ()
+    return tuple(_of_run(record)) + tuple(
+        f"{end}: {sentence}"
+        for end, branch, seen in (
+            ("client", record.prediction.client.branch, record.observation.client),
+            ("server", record.prediction.server.branch, record.observation.server),
+        )
+        for sentence in _of_end(branch, seen, record)
+    )
+
+
+def _of_run(record: Record) -> Iterator[str]:
+    if record.interrupted:
+        yield "the run was interrupted"
+    if record.fault.cut_at is None:
+        yield "nothing was cut"
+    if record.prediction.client.branch is None and record.prediction.server.branch is None:
+        yield "no prediction applied to either end"
+    if record.observation.bystander.alive is not True:
+        yield "the bystander is not known to have lived"
+    if record.observation.bystander.lost:
+        yield f"the bystander lost {record.observation.bystander.lost} segments"
+    crossed = record.observation.crossed
+    came = {"segments": crossed.segments, "RST": crossed.rst, "FIN": crossed.fin, "ICMP": crossed.icmp}
+    through = [f"{number} {what}" for what, number in came.items() if number]
+    if through:
+        yield f"through the hole came {', '.join(through)}"
+
+
+def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iterator[str]:
+    if branch is None:
+        return
+    if seen.gave_up_s is not None and not _within(seen.gave_up_s, branch.window_s):
+        yield f"gave up at {seconds(seen.gave_up_s)}, predicted {window(branch.window_s)}"
+    if seen.gave_up_s is not None and seen.cause is not None and seen.cause is not branch.cause:
+        yield f"gave up by {seen.cause.value}, predicted {branch.cause.value}"
+    missed = branch.window_s is not None and record.horizon_s is not None and branch.window_s[1] <= record.horizon_s
+    if seen.gave_up_s is None and seen.recovered_s is None and missed:
+        yield f"did not give up, predicted {window(branch.window_s)}"
+    if branch.copies is not None and seen.copies is not None:
+        low, high = branch.copies
+        # Fewer copies are no contradiction while the end still lives: more may come.
+        if seen.copies > high or (seen.gave_up_s is not None and seen.copies < low):
+            yield f"{seen.copies} copies, predicted {low} to {high}"
+
+
+def _within(value: float, span: tuple[float, float] | None) -> bool:
+    return span is not None and span[0] <= value <= span[1]

@@ -1,0 +1,203 @@
+"""What a reader wants to know of a run, in the order asked: the verdict, both ends, what failed, the rest.
+
+``Summary`` holds words only; ``text`` and ``markdown`` lay them out.
+"""
+
+from dataclasses import dataclass
+
+from lab.report.doubts import doubts
+from lab.report.record import Activity, Branch, Check, EndObservation, EndPrediction, Outcome, Record
+from lab.report.units import NEVER, brief, count, long, seconds, window
+
+UNKNOWN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a quantity at both ends, predicted beside measured."""
+
+    quantity: str
+    client: tuple[str, str]
+    """Predicted, measured."""
+
+    server: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in words."""
+
+    outcome: Outcome
+    headline: str
+    """The outcome, and what limits it."""
+
+    verdict: str
+    """Why, in a sentence."""
+
+    facts: tuple[tuple[str, str], ...]
+    """What was done, as name and value."""
+
+    rows: tuple[Row, ...]
+    """Empty where nothing is known of either end."""
+
+    checks: tuple[Check, ...]
+    doubts: tuple[str, ...]
+    """What speaks against the outcome (``lab.report.doubts``)."""
+
+    closing: tuple[tuple[str, str], ...]
+    """What else was seen, as name and value."""
+
+    artefacts: tuple[str, ...]
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that do not hold."""
+        return tuple(check for check in self.checks if not check.ok)
+
+
+def summarise(record: Record) -> Summary:
+    """The summary of a record."""
+    return Summary(
+        outcome=record.outcome,
+        headline=record.outcome.value.upper() + (" up to the horizon only" if _limited(record) else ""),
+        verdict=_verdict(record),
+        facts=_facts(record),
+        rows=_rows(record),
+        checks=record.checks,
+        doubts=doubts(record),
+        closing=_closing(record),
+        artefacts=record.artefacts,
+    )
+
+
+def _limited(record: Record) -> bool:
+    return record.outcome is Outcome.CONFIRMED and bool(record.ends_unresolved)
+
+
+def _verdict(record: Record) -> str:
+    if _limited(record):
+        horizon = "an unknown time" if record.horizon_s is None else brief(record.horizon_s)
+        ends = " and the ".join(record.ends_unresolved)
+        return f"as predicted so far; after {horizon} the fate of the {ends} was still open"
+    if record.outcome is Outcome.CONFIRMED:
+        return record.reason or "each end met its fate as predicted"
+    return record.reason or "the record does not say why"
+
+
+def _facts(record: Record) -> tuple[tuple[str, str], ...]:
+    fault, matched = record.fault, record.fault.matched
+    if fault.cut_at is None:
+        cut = "never cut"
+    else:
+        direction = fault.direction.value if fault.direction else "?"
+        scope = fault.scope.value if fault.scope else "?"
+        healed = (
+            "never healed"
+            if fault.healed_s is None
+            else f"healed after {seconds(fault.healed_s)} (predicted is without it)"
+        )
+        cut = f"{direction}, {scope} scope, {healed}"
+    dropped = f"{_or_unknown(matched.forward)} forward, {_or_unknown(matched.return_)} return"
+    watched = UNKNOWN if record.horizon_s is None else f"{brief(record.horizon_s)} after the cut"
+    return (
+        ("flow", f"{record.flow.client or '?'} > {record.flow.server or '?'}"),
+        ("cut", cut),
+        ("dropped", dropped),
+        ("watched", watched),
+        ("backend", _backend(record)),
+    )
+
+
+def _backend(record: Record) -> str:
+    parts = [record.backend]
+    if record.settings.profile:
+        parts.append(f"profile {record.settings.profile}")
+    if record.versions.kernel:
+        parts.append(f"Linux {record.versions.kernel}")
+    if record.settings.hz:
+        parts.append(f"HZ {record.settings.hz}")
+    return ", ".join(parts)
+
+
+def _rows(record: Record) -> tuple[Row, ...]:
+    client = _end(record.prediction.client, record.observation.client, record.horizon_s)
+    server = _end(record.prediction.server, record.observation.server, record.horizon_s)
+    if {*client.values(), *server.values()} <= {(UNKNOWN, UNKNOWN), ("", UNKNOWN)}:
+        return ()
+    return tuple(Row(quantity, client[quantity], server[quantity]) for quantity in client)
+
+
+def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | None) -> dict[str, tuple[str, str]]:
+    branch = prediction.branch
+    return {
+        "traffic": (UNKNOWN if prediction.applied is None else prediction.applied.value, _sent(seen)),
+        "gave up": (UNKNOWN if branch is None else window(branch.window_s), _gave_up(seen, horizon_s)),
+        "cause": (UNKNOWN if branch is None else branch.cause.value, seen.cause.value if seen.cause else UNKNOWN),
+        "copies": (UNKNOWN if branch is None else count(branch.copies), _or_unknown(seen.copies)),
+        "error": ("", seen.errno or UNKNOWN),
+        "noticed": ("", _noticed(seen)),
+    }
+
+
+def _sent(seen: EndObservation) -> str:
+    if seen.first_lost_s is not None:
+        return f"lost at {seconds(seen.first_lost_s)}"
+    return UNKNOWN if seen.copies is None else Activity.IDLE.value
+
+
+def _gave_up(seen: EndObservation, horizon_s: float | None) -> str:
+    if seen.gave_up_s is not None:
+        return seconds(seen.gave_up_s)
+    if seen.recovered_s is not None:
+        return f"acked at {seconds(seen.recovered_s)}"
+    return UNKNOWN if horizon_s is None else f"not in {brief(horizon_s)}"
+
+
+def _noticed(seen: EndObservation) -> str:
+    if seen.noticed_s is not None:
+        return seconds(seen.noticed_s) + (f", {seen.noticed_by.value}" if seen.noticed_by else "")
+    return "never told" if seen.never_told else UNKNOWN
+
+
+def _closing(record: Record) -> tuple[tuple[str, str], ...]:
+    if record.fault.cut_at is None:
+        return ()
+    bystander, crossed = record.observation.bystander, record.observation.crossed
+    alive = {True: "alive", False: "dead", None: "unknown"}[bystander.alive]
+    came = (
+        f"{_or_unknown(crossed.segments)} segments, {_or_unknown(crossed.rst)} RST, "
+        f"{_or_unknown(crossed.fin)} FIN, {_or_unknown(crossed.icmp)} ICMP"
+    )
+    return (
+        ("bystander", f"{alive}, {_or_unknown(bystander.lost)} lost"),
+        ("crossed", came),
+        *_real_world(record),
+    )
+
+
+def _real_world(record: Record) -> tuple[tuple[str, str], ...]:
+    """The uncompressed figure beside the one predicted here."""
+    real = record.real_world
+    if real is None:
+        return ()
+    ends = (
+        ("client", real.client, record.prediction.client.branch),
+        ("server", real.server, record.prediction.server.branch),
+    )
+    said = [("real world", real.settings)] if real.settings else []
+    said += [
+        (f"{end}, real", f"{_long_window(branch)}; here {UNKNOWN if here is None else window(here.window_s)}")
+        for end, branch, here in ends
+        if branch is not None
+    ]
+    return tuple(said)
+
+
+def _long_window(branch: Branch) -> str:
+    if branch.window_s is None:
+        return NEVER
+    return f"{long(branch.window_s[0])} to {long(branch.window_s[1])} ({branch.cause.value})"
+
+
+def _or_unknown(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)

@@ -1,0 +1,123 @@
+"""Brings up everything that a run needs, in the order in which it can be trusted.
+
+The capture runs before any program does, so that it holds the handshake and the second of calm before the cut that
+proves it complete. The bystander talks before the flow exists, so that it has a life to lose.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.core.errors import Unsupported, UsageError
+from lab.core.fault import Scope
+from lab.core.flow import Endpoint, FourTuple
+from lab.core.profiles import FIRST_KERNEL, Profile
+from lab.report.folder import RunFolder
+from lab.run.flowfinder import wait_for_listener
+from lab.run.patience import Patience
+from lab.run.spec import Program, RunSpec
+from lab.testbed.ports import Node, Process, Testbed
+
+BYSTANDER_PORTS = (40007, 40017)
+"""The bystander's server port; the second one where the user's own server has the first."""
+
+BYSTANDER_INTERVAL_S = 0.2
+BYSTANDER_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A testbed with its programs running and its capture open; the flow may not exist yet."""
+
+    testbed: Testbed
+    folder: RunFolder
+    spec: RunSpec
+    server: Process
+    bystander: Process
+    """The client end of the second flow; it prints one JSON line per exchange."""
+
+    bystander_port: int
+
+    def address(self, node: Node, *, ipv6: bool | None = None) -> str:
+        """The node's address in the run's family, or in the one asked for."""
+        return node.ipv6 if (self.spec.ipv6 if ipv6 is None else ipv6) else node.ipv4
+
+
+def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> None:
+    """Pin what the profile pins, in the first of its values that the kernel takes; the user's word comes last.
+
+    Raises:
+        Unsupported: the user wants a sysctl that this kernel does not have yet.
+        UsageError: the user wants one that no kernel has, or a value that the kernel refuses.
+    """
+    available = {pin.sysctl for pin in profile.pins if _has(node, pin.sysctl)}
+    for pin in profile.resolve(available):
+        for value in pin.values:
+            with contextlib.suppress(UsageError, Unsupported):
+                node.write_sysctl(pin.sysctl, value)
+                break
+        else:
+            raise UsageError(f"The kernel refuses {pin.sysctl} = {' or '.join(pin.values)} of profile {profile.name}.")
+    for name, value in extra.items():
+        if not _has(node, name) and name not in FIRST_KERNEL:
+            raise UsageError(f"There is no sysctl {name} in the {node.name} node.", fix="sysctl -a lists them")
+        node.write_sysctl(name, value)
+
+
+def _has(node: Node, sysctl: str) -> bool:
+    try:
+        node.read_sysctl(sysctl)
+    except Unsupported:
+        return False
+    return True
+
+
+def start(program: Program, node: Node) -> Process:
+    """Start a program in a node: the user's command, or one of the lab's own without a new interpreter."""
+    if program.module is not None:
+        return node.spawn_module(program.module, program.argv)
+    return node.spawn(program.argv)
+
+
+def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patience) -> Stage:
+    """Capture, server and bystander, ready for the client.
+
+    Raises:
+        UsageError: the server's command fails or listens nowhere.
+        Unsupported: the bystander cannot talk, so no run could be trusted here.
+    """
+    for node in (testbed.client, testbed.server):
+        apply_settings(node, spec.profile, spec.sysctls.get(node.name, {}))
+    for name, value in spec.sysctls.get("router", {}).items():
+        testbed.router.write_sysctl(name, value)
+    testbed.router.start_capture(folder.path)
+    server = start(spec.server, testbed.server)
+    wait_for_listener(testbed.server, server, spec.port, patience)
+    port = next(p for p in BYSTANDER_PORTS if p != spec.port)
+    bystander = _start_bystander(testbed, spec, port, patience)
+    return Stage(testbed, folder, spec, server, bystander, port)
+
+
+def hole_before_connect(stage: Stage, client_port: int) -> FourTuple:
+    """The flow that the client will try to open from a port it was told to bind."""
+    nodes = stage.testbed
+    return FourTuple(
+        client=Endpoint(stage.address(nodes.client), client_port),
+        server=Endpoint(stage.address(nodes.server), stage.spec.port),
+    )
+
+
+def _start_bystander(testbed: Testbed, spec: RunSpec, port: int, patience: Patience) -> Process:
+    # With the whole host dark the same family is dark too: the other one shares links, router and capture.
+    ipv6 = spec.ipv6 != (spec.scope is Scope.HOST)
+    address = testbed.server.ipv6 if ipv6 else testbed.server.ipv4
+    server = testbed.server.spawn_module("lab.programs.server", (str(port),))
+    wait_for_listener(testbed.server, server, port, patience)
+    client = testbed.client.spawn_module(
+        "lab.programs.client", (address, str(port), "--interval", str(BYSTANDER_INTERVAL_S))
+    )
+    try:
+        client.wait_for_line(r'"event": ?"received"', BYSTANDER_TIMEOUT_S)
+    except TimeoutError as error:
+        raise Unsupported(f"The bystander flow never talked, so nothing here could be trusted: {error}") from error
+    return client

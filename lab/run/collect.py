@@ -1,0 +1,250 @@
+"""Reads out everything that a run left behind: rules, counters, captures, samples, output."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lab.core.errors import InvalidRun, UsageError
+from lab.core.fault import Cut, Fault
+from lab.core.flow import Direction, Endpoint, FourTuple
+from lab.core.hole import Dark, Passage, passage
+from lab.core.icmp import IcmpMessage
+from lab.core.prediction import Cause
+from lab.core.retransmission import Classified, classify
+from lab.core.segment import Flag, Segment
+from lab.pcap import read_packets
+from lab.run.evidence import event_of, first_error, instant_of, read_fate, read_noticing, read_traffic
+from lab.run.findings import BystanderFinding, EndFinding, Findings
+from lab.run.forecast import EndForecast
+from lab.run.spec import RunSpec
+from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, Node, Process, Testbed
+
+RETRANSMITTED = "TcpRetransSegs"
+SETTLED_TRIES = 20
+"""Readings until two in a row agree that nothing was resent in between; each takes about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What the run knows when its watch is over; the rest is read here."""
+
+    spec: RunSpec
+    testbed: Testbed
+    flow: FourTuple
+    fault: Fault
+    cut: CutReceipt
+    healed: CutReceipt | None
+    until: float
+    """When the watch ended, CLOCK_MONOTONIC."""
+
+    forecasts: Mapping[str, EndForecast]
+    before: Mapping[str, Counters]
+    """Per node, before any program started."""
+
+    programs: Mapping[str, Process | None]
+    bystander: Process
+    bystander_port: int
+    talked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One capture, on CLOCK_MONOTONIC."""
+
+    segments: Sequence[Segment]
+    icmp: Sequence[IcmpMessage]
+
+
+def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classified]]]:
+    """Stop the capture and bring all witnesses together.
+
+    Returns:
+        The findings, and per side the flow's segments with their classes, for the timeline.
+
+    Raises:
+        InvalidRun: a capture cannot be read.
+    """
+    testbed = watched.testbed
+    after, counted_at = settled_counters(testbed)
+    tracks = {node.name: node.track(watched.flow) for node in (testbed.client, testbed.server)}
+    nudge_silent_directions(watched)
+    matched = testbed.router.matched(watched.fault)
+    summary = testbed.router.stop_capture()
+    sides = {name: read_side(path, summary) for name, path in (("left", summary.left), ("right", summary.right))}
+    classes = {name: classify(side.segments, watched.flow) for name, side in sides.items()}
+    deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
+
+    def end(node: Node, direction: Direction) -> EndFinding:
+        forecast = watched.forecasts[node.name]
+        near = sides["left" if direction is Direction.FORWARD else "right"]
+        traffic = read_traffic(
+            classes["left" if direction is Direction.FORWARD else "right"],
+            direction,
+            watched.cut.began_at,
+            None if watched.healed is None else watched.healed.began_at,
+            counted_at,
+        )
+        program = watched.programs[node.name]
+        reset = _reset_received(near.segments, watched.flow, direction.opposite, watched.cut.began_at)
+        user_timeout = forecast.sending.cause is Cause.USER_TIMEOUT or forecast.idle.cause is Cause.USER_TIMEOUT
+        fate = read_fate(
+            tracks[node.name], deltas[node.name], watched.cut.began_at, user_timeout=user_timeout, reset=reset
+        )
+        own = (watched.spec.client if node.name == "client" else watched.spec.server).own
+        pattern = watched.spec.noticed if node.name == "client" else None
+        noticing = read_noticing(program, fate, watched.cut.began_at, pattern=pattern, own=own)
+        last = tracks[node.name].samples[-1] if tracks[node.name].samples else None
+        return EndFinding(
+            name=node.name,
+            direction=direction,
+            forecast=forecast,
+            traffic=traffic,
+            fate=fate,
+            noticing=noticing,
+            program_error_at=_error_at(program, watched.cut.began_at) if own else None,
+            resent_in_capture=resent_by(near.segments, _addresses(node), counted_at),
+            resent_by_counter=deltas[node.name].get(RETRANSMITTED, 0),
+            total_retrans=None if last is None else last.total_retrans,
+        )
+
+    findings = Findings(
+        client=end(testbed.client, Direction.FORWARD),
+        server=end(testbed.server, Direction.RETURN),
+        passages=tuple(_passages(sides, watched)),
+        matched=matched,
+        icmp=sum(1 for side in sides.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
+        bystander=_bystander(watched, sides),
+        capture=summary,
+        cut=watched.cut,
+        healed=watched.healed,
+        watched_until=watched.until,
+        counters=deltas,
+        talked=watched.talked,
+    )
+    return findings, classes
+
+
+def settled_counters(testbed: Testbed) -> tuple[dict[str, Counters], float]:
+    """Every node's counters at an instant around which nothing was resent, and that instant, CLOCK_MONOTONIC."""
+    nodes = (testbed.client, testbed.router, testbed.server)
+    for _ in range(SETTLED_TRIES):
+        first = {node.name: node.counters() for node in nodes}
+        at = time.monotonic()
+        second = {node.name: node.counters() for node in nodes}
+        if all(first[name].get(RETRANSMITTED) == second[name].get(RETRANSMITTED) for name in first):
+            return second, at
+    raise InvalidRun(f"Counters that stand still for two readings were expected; {SETTLED_TRIES} times they moved.")
+
+
+def nudge_silent_directions(watched: Watched) -> None:
+    """Where a rule has matched nothing since nobody sent anything, send one old acknowledgment into the hole.
+
+    An idle flow proves nothing by itself: a rule for the wrong port would look the same.
+    """
+    if watched.healed is not None:
+        return
+    matched = watched.testbed.router.matched(watched.fault)
+    for direction in cut_directions(watched.fault.direction):
+        count = matched.forward if direction is Direction.FORWARD else matched.return_
+        if not count:
+            node = watched.testbed.client if direction is Direction.FORWARD else watched.testbed.server
+            node.nudge(*watched.flow.ends(direction))
+
+
+def cut_directions(cut: Cut) -> tuple[Direction, ...]:
+    """The directions that a fault drops."""
+    if cut is Cut.BOTH:
+        return tuple(Direction)
+    return (Direction.FORWARD,) if cut is Cut.FORWARD else (Direction.RETURN,)
+
+
+def read_side(path: Path, summary: CaptureSummary) -> Side:
+    """A capture's segments and ICMP messages, brought onto CLOCK_MONOTONIC.
+
+    Raises:
+        InvalidRun: it cannot be read to its end.
+    """
+    offset = summary.clocks[0].offset
+    segments: list[Segment] = []
+    icmp: list[IcmpMessage] = []
+    try:
+        for packet in read_packets(path):
+            if isinstance(packet, Segment):
+                segments.append(packet._replace(time_s=packet.time_s - offset))
+            else:
+                icmp.append(replace(packet, time_s=packet.time_s - offset))
+    except UsageError as error:
+        raise InvalidRun(f"The lab's own capture cannot be read: {error.message}") from error
+    return Side(segments, icmp)
+
+
+def counters_moved(before: Counters, after: Counters) -> dict[str, int]:
+    """How far each counter moved; those that stood still are left out."""
+    return {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
+
+
+def resent_by(segments: Sequence[Segment], addresses: tuple[str, ...], until: float) -> int:
+    """How many retransmissions a node put on the wire, over all its flows, up to an instant."""
+    return sum(
+        1
+        for flow_segments in _by_flow(segments).values()
+        for c in classify(flow_segments)
+        if c.segment_class.is_copy and c.segment.time_s <= until and c.segment.source.address in addresses
+    )
+
+
+def _by_flow(segments: Sequence[Segment]) -> dict[frozenset[Endpoint], list[Segment]]:
+    flows: dict[frozenset[Endpoint], list[Segment]] = {}
+    for segment in segments:
+        flows.setdefault(frozenset((segment.source, segment.destination)), []).append(segment)
+    return flows
+
+
+def _addresses(node: Node) -> tuple[str, str]:
+    return node.ipv4, node.ipv6
+
+
+def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
+    dark = Dark(
+        began_s=watched.cut.began_at,
+        done_s=watched.cut.done_at,
+        healed_s=float("inf") if watched.healed is None else watched.healed.began_at,
+    )
+    for direction in cut_directions(watched.fault.direction):
+        near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
+        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark)
+
+
+def _in_the_dark(time_s: float, watched: Watched) -> bool:
+    return watched.cut.began_at <= time_s and (watched.healed is None or time_s < watched.healed.began_at)
+
+
+def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Direction, since: float) -> bool:
+    """Whether a RST of the flow came out of the router towards this end."""
+    ends = flow.ends(direction)
+    return any(s.flags & Flag.RST and (s.source, s.destination) == ends and s.time_s >= since for s in segments)
+
+
+def _error_at(process: Process | None, since: float) -> float | None:
+    if process is None:
+        return None
+    error = first_error(line for line in process.lines if line.at >= since)
+    return None if error is None else instant_of(error)
+
+
+def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
+    events = [e for e in map(event_of, watched.bystander.lines) if e is not None]
+    answers = [instant_of(e) for e in events if e.get("event") == "received"]
+    told = any(e.get("event") in ("error", "eof", "closed") for e in events)
+    gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
+    since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]
+    mine = [
+        s
+        for side in sides.values()
+        for s in side.segments
+        if watched.bystander_port in (s.source.port, s.destination.port)
+    ]
+    lost = sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
+    alive = bool(answers) and not told and watched.bystander.returncode is None
+    return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

@@ -1,0 +1,228 @@
+"""Turns findings into the record, and the captures into the timeline."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from lab.core.fault import Fault
+from lab.core.flow import FourTuple
+from lab.core.kernel import LINUX_DEFAULTS
+from lab.core.prediction import GiveUp
+from lab.core.retransmission import Classified
+from lab.core.timeline import Observation
+from lab.core.verdict import Check as CoreCheck
+from lab.core.verdict import Kind, judge, why
+from lab.core.verdict import Outcome as CoreOutcome
+from lab.report import record as r
+from lab.report.timeline import TimelineWriter
+from lab.run.checks import predictions, proofs
+from lab.run.evidence import crossed_summary
+from lab.run.findings import EndFinding, Findings
+from lab.run.forecast import EndForecast, forecast
+from lab.run.spec import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a run before anything is judged; each part is None until it is."""
+
+    spec: RunSpec
+    backend: str
+    versions: Mapping[str, str]
+    hz: int | None
+    started_at: float
+    """Unix time."""
+
+    settings: Mapping[str, Mapping[str, str]]
+    """Per node, the sysctls that decide, as read."""
+
+    fault: Fault | None = None
+    flow: FourTuple | None = None
+    forecasts: Mapping[str, EndForecast] | None = None
+
+
+def conclude(known: Known, found: Findings) -> r.Record:
+    """The record of a run that was watched to its end."""
+    checks = [*proofs(found), *predictions(found)]
+    outcome = judge(checks)
+    base = unfinished(known, reason=why(checks) if outcome is not CoreOutcome.CONFIRMED else None)
+    cut_at = found.cut.done_at
+    offset = found.capture.clocks[0].offset
+    return base.model_copy(
+        update={
+            "outcome": r.Outcome(outcome.value),
+            "interrupted": False,
+            "horizon_s": found.horizon_s,
+            "fault": base.fault.model_copy(
+                update={
+                    "cut_at": cut_at + offset,
+                    "healed_at": None if found.healed is None else found.healed.done_at + offset,
+                    "matched": r.MatchedPackets(forward=found.matched.forward, return_=found.matched.return_),
+                }
+            ),
+            "prediction": r.Prediction(
+                client=_prediction(found.client, cut_at), server=_prediction(found.server, cut_at)
+            ),
+            "observation": r.Observed(
+                client=_observation(found.client, found),
+                server=_observation(found.server, found),
+                bystander=r.Bystander(alive=found.bystander.alive, lost=found.bystander.lost),
+                crossed=r.Crossed(**crossed_summary(found.passages), icmp=found.icmp),
+            ),
+            "real_world": _real_world(known, found),
+            "counters": {node: dict(moved) for node, moved in found.counters.items()},
+            "checks": tuple(_check(check) for check in checks),
+        }
+    )
+
+
+def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -> r.Record:
+    """An INVALID record of everything known so far: true at any moment of a run."""
+    forecasts = known.forecasts or {}
+    spec = known.spec
+    return r.Record(
+        outcome=r.Outcome.INVALID,
+        reason=reason,
+        interrupted=interrupted,
+        started_at=known.started_at,
+        backend=known.backend,
+        versions=_versions(known.versions),
+        settings=r.Settings(
+            profile=spec.profile.name, hz=known.hz, **{node: dict(values) for node, values in known.settings.items()}
+        ),
+        sockets=r.Sockets(**{name: _socket(each) for name, each in forecasts.items()}),
+        fault=r.FaultRecord(kind="blackhole", scope=spec.scope, direction=spec.direction, placement=spec.placement),
+        flow=r.FlowRecord()
+        if known.flow is None
+        else r.FlowRecord(client=str(known.flow.client), server=str(known.flow.server)),
+        prediction=r.Prediction(
+            **{
+                name: r.EndPrediction(sending=_branch(each.sending, 0.0), idle=_branch(each.idle, 0.0))
+                for name, each in forecasts.items()
+            }
+        ),
+    )
+
+
+def write_timeline(
+    timeline: TimelineWriter, found: Findings, classes: Mapping[str, Sequence[Classified]], since: float
+) -> None:
+    """Put the flow's segments and the socket's ends on the timeline.
+
+    Args:
+        timeline: Open, anchored at the cut.
+        found: The findings.
+        classes: Per side of the router, the flow's segments.
+        since: Segments before this instant are left out, CLOCK_MONOTONIC.
+    """
+    for side, classified in classes.items():
+        for c in classified:
+            if c.segment.time_s >= since:
+                timeline.add(_segment_observation(side, c))
+    for end in found.ends:
+        if end.fate.gone_at is not None:
+            detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
+            timeline.add(Observation(end.fate.gone_at, end.name, "gave-up", detail))
+        if end.noticing.at is not None:
+            timeline.add(
+                Observation(end.noticing.at, end.name, "noticed", {"by": end.noticing.by, "errno": end.noticing.errno})
+            )
+
+
+def _segment_observation(side: str, c: Classified) -> Observation:
+    return Observation(
+        c.segment.time_s,
+        f"router-{side}",
+        "segment",
+        {
+            "direction": c.direction.value,
+            "class": c.segment_class.value,
+            "seq": c.seq,
+            "length": c.segment.length,
+            "flags": int(c.segment.flags),
+        },
+    )
+
+
+def _prediction(end: EndFinding, cut_at: float) -> r.EndPrediction:
+    origin = 0.0 if end.anchor is None else end.anchor - cut_at
+    sending = _branch(end.forecast.sending, origin if end.sends else 0.0)
+    heard = end.traffic.heard_at or end.forecast.heard_at
+    idle = _branch(end.forecast.idle, 0.0 if heard is None else heard - cut_at)
+    applied = r.Activity.SENDING if end.sends else r.Activity.IDLE
+    return r.EndPrediction(applied=applied, sending=sending, idle=idle)
+
+
+def _branch(give_up: GiveUp, origin_s: float) -> r.Branch:
+    low, high = give_up.copies
+    branch = r.Branch(
+        cause=r.Cause(give_up.cause.value),
+        window_s=give_up.window_s,
+        copies=None if high is None else (low, high),
+        bound_s=give_up.bound_s,
+        copy_windows_s=tuple(copy.window_s for copy in give_up.copy_times),
+    )
+    return branch.counted_from(origin_s)
+
+
+def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
+    cut_at = found.cut.done_at
+
+    def from_cut(at: float | None) -> float | None:
+        return None if at is None else at - cut_at
+
+    times = tuple(c.segment.time_s - cut_at for c in end.traffic.copies)
+    cause = end.fate.cause
+    return r.EndObservation(
+        first_lost_s=from_cut(end.traffic.lost_at),
+        copies=len(times),
+        copy_times_s=times,
+        copy_classes=tuple(c.segment_class.value for c in end.traffic.copies),
+        last_copy_s=times[-1] if times else None,
+        gave_up_s=from_cut(end.fate.gone_at),
+        gave_up_within_s=end.fate.within_s if end.fate.gone_at is not None else None,
+        cause=r.Cause(cause) if cause is not None else r.Cause.NONE,
+        errno=end.noticing.errno,
+        noticed_s=from_cut(end.noticing.at),
+        noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
+        never_told=end.fate.gone_at is None and end.noticing.at is None and end.traffic.recovered_at is None,
+        recovered_s=from_cut(end.traffic.recovered_at),
+    )
+
+
+def _real_world(known: Known, found: Findings) -> r.RealWorld:
+    """The same sockets and programs under Linux's defaults."""
+
+    def uncompressed(end: EndFinding) -> r.Branch:
+        real = forecast(
+            end.forecast.state,
+            end.forecast.sample,
+            end.forecast.options,
+            {},
+            hz=end.forecast.settings.hz,
+            writes_on=known.spec.writes_on,
+        )
+        return _branch(real.branch(sends=end.sends), 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
+
+    settings = f"Linux defaults (tcp_retries2={LINUX_DEFAULTS.retries2}, rto_max {LINUX_DEFAULTS.rto_max_s:g} s)"
+    return r.RealWorld(settings=settings, client=uncompressed(found.client), server=uncompressed(found.server))
+
+
+def _socket(each: EndForecast) -> r.SocketFacts:
+    options = None if each.options is None else asdict(each.options)
+    if each.sample is None:
+        return r.SocketFacts(options=options)
+    return r.SocketFacts(
+        srtt_s=each.sample.srtt_s, rttvar_s=each.sample.rttvar_s, rto_s=each.sample.rto_s, options=options
+    )
+
+
+def _versions(versions: Mapping[str, str]) -> r.Versions:
+    main = {"lab", "kernel", "python"}
+    rest = {name: value for name, value in versions.items() if name.lower() not in main}
+    found = {name.lower(): value for name, value in versions.items()}
+    return r.Versions(lab=found.get("lab"), kernel=found.get("kernel"), python=found.get("python"), libraries=rest)
+
+
+def _check(check: CoreCheck) -> r.Check:
+    # A note that fails decides nothing; in the record a failed check would contradict the outcome.
+    return r.Check(name=check.name, ok=check.ok or check.kind is Kind.NOTE, detail=check.detail)

@@ -1,0 +1,224 @@
+"""What one end's kernel and program did, read from capture, socket samples, counters and output together."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.core.flow import Direction
+from lab.core.hole import Passage
+from lab.core.retransmission import Classified, SegmentClass
+from lab.core.segment import Flag
+from lab.core.socket import SocketSample, TcpState, Timer
+from lab.testbed.ports import Counters, Line, Process, SocketTrack
+
+ABORTED = "TcpExtTCPAbortOnTimeout"
+PROBES = frozenset({SegmentClass.KEEPALIVE_PROBE, SegmentClass.WINDOW_PROBE})
+ORPHAN_STATES = frozenset({TcpState.FIN_WAIT1, TcpState.LAST_ACK, TcpState.CLOSING})
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What one end put on the wire after the cut; times on CLOCK_MONOTONIC."""
+
+    lost_at: float | None
+    """When the first segment left that no acknowledgment came back for: what a kernel's timers count from."""
+
+    heard_at: float | None
+    """When this end last received a packet of the flow."""
+
+    copies: tuple[Classified, ...]
+    """Retransmissions and probes from the cut on, in order."""
+
+    recovered_at: float | None
+    """When, after the heal, the other side first acknowledged what had been lost."""
+
+
+def read_traffic(
+    near: Sequence[Classified], direction: Direction, cut_at: float, healed_at: float | None, until: float
+) -> Traffic:
+    """One end's traffic, from the capture on its own side of the hole.
+
+    Args:
+        near: Every segment of the flow in that capture, both directions; times on CLOCK_MONOTONIC.
+        direction: The way that this end sends in.
+        cut_at: Just before the commit.
+        healed_at: Just before the healing commit, or None.
+        until: When the counters were read; what came later belongs to the tidying up.
+    """
+    mine = [c for c in near if c.direction is direction and c.segment.time_s <= until]
+    heard = [c for c in near if c.direction is direction.opposite and c.segment.time_s <= until]
+    dark_until = until if healed_at is None else healed_at
+    acked = _highest_ack(c for c in heard if c.segment.time_s < dark_until)
+    lost = next((c for c in mine if _carries(c) and not _acknowledged(c, acked)), None)
+    copies = tuple(
+        c for c in mine if c.segment.time_s >= cut_at and (c.segment_class.is_copy or c.segment_class in PROBES)
+    )
+    recovered = None
+    if healed_at is not None and lost is not None:
+        recovered = next(
+            (c.segment.time_s for c in heard if c.segment.time_s >= cut_at and _covers(c, lost)),
+            None,
+        )
+    dark = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
+    return Traffic(
+        lost_at=None if lost is None else lost.segment.time_s,
+        heard_at=dark[-1] if dark else None,
+        copies=copies,
+        recovered_at=recovered,
+    )
+
+
+def _carries(classified: Classified) -> bool:
+    return classified.segment.space > 0 and classified.segment_class is SegmentClass.FIRST
+
+
+def _highest_ack(heard: Iterable[Classified]) -> int | None:
+    acked: int | None = None
+    for c in heard:
+        if c.segment.flags & Flag.ACK and (acked is None or 0 < (c.segment.ack - acked) & 0xFFFF_FFFF < 0x8000_0000):
+            acked = c.segment.ack
+    return acked
+
+
+def _acknowledged(sent: Classified, acked: int | None) -> bool:
+    end = sent.segment.seq + sent.segment.space
+    return acked is not None and (acked - end) & 0xFFFF_FFFF < 0x8000_0000
+
+
+def _covers(heard: Classified, lost: Classified) -> bool:
+    return bool(heard.segment.flags & Flag.ACK) and _acknowledged(lost, heard.segment.ack)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFate:
+    """How one end's kernel ended the socket."""
+
+    gone_at: float | None
+    """When it stopped listing it, and had given up on it."""
+
+    within_s: float
+    cause: str | None
+    """Value of ``Cause``; None where the kernel did not give up."""
+
+    closed_at: float | None
+    """When the program closed the socket first."""
+
+
+def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool) -> KernelFate:
+    """What the samples and the counters say together.
+
+    Args:
+        track: The end's socket.
+        delta: How far the node's counters moved since before the flow.
+        cut_at: CLOCK_MONOTONIC.
+        user_timeout: Whether TCP_USER_TIMEOUT is set on it.
+        reset: Whether a RST reached this end after the cut.
+    """
+    closed_at = next((s.at for s in track.samples if s.at >= cut_at and _orphaned(s)), None)
+    if track.gone_at is None or not track.samples:
+        return KernelFate(None, 0.0, None, closed_at)
+    last = track.samples[-1]
+    cause = _cause(last, delta, user_timeout=user_timeout, reset=reset)
+    if cause is None:
+        # The kernel did not decide: whoever let it go was the program.
+        return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at)
+    return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at)
+
+
+def _orphaned(sample: SocketSample) -> bool:
+    return sample.inode == 0 and sample.state not in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV)
+
+
+def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+    if last.state in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV):
+        return "synack-retries"
+    if last.state in (TcpState.FIN_WAIT2, TcpState.TIME_WAIT):
+        return "fin-timeout"
+    if reset:
+        return "reset"
+    if not delta.get(ABORTED, 0):
+        return None
+    if user_timeout:
+        return "user-timeout"
+    if last.state is TcpState.SYN_SENT:
+        return "syn-retries"
+    if last.timer is Timer.PROBE:
+        return "probes"
+    if last.timer is Timer.KEEPALIVE:
+        return "keepalive"
+    return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
+
+
+@dataclass(frozen=True, slots=True)
+class Noticing:
+    """When and how a program showed that it knew."""
+
+    at: float | None
+    by: str | None
+    """output, close, exit or error."""
+
+    errno: str | None
+    """Name of the first error that one of the lab's own programs was given."""
+
+
+def read_noticing(
+    process: Process | None, fate: KernelFate, cut_at: float, *, pattern: str | None, own: bool
+) -> Noticing:
+    """The program's end of the story.
+
+    Args:
+        process: The end's program.
+        fate: The kernel's.
+        cut_at: CLOCK_MONOTONIC.
+        pattern: What a line of the output must match; then nothing else counts.
+        own: Whether it is a program of the lab's own, which prints its errors as JSON lines.
+    """
+    if process is None:
+        return Noticing(None, None, None)
+    lines = [line for line in process.lines if line.at >= cut_at]
+    error = (
+        next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None) if own else None
+    )
+    errno = None if error is None else str(error.get("errno"))
+    if pattern is not None:
+        found = next((line.at for line in lines if re.search(pattern, line.text)), None)
+        return Noticing(found, None if found is None else "output", errno)
+    signs: list[tuple[float, str]] = []
+    if fate.closed_at is not None and (fate.gone_at is None or fate.closed_at < fate.gone_at):
+        signs.append((fate.closed_at, "close"))
+    if error is not None:
+        signs.append((instant_of(error), "error"))
+    if process.exited_at is not None and process.exited_at >= cut_at:
+        signs.append((process.exited_at, "exit"))
+    at, by = min(signs, default=(None, None))
+    return Noticing(at, by, errno)
+
+
+def event_of(line: Line) -> Mapping[str, object] | None:
+    """The JSON object that a program of the lab's own printed, or None for any other line."""
+    try:
+        event = json.loads(line.text)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def first_error(lines: Iterable[Line]) -> Mapping[str, object] | None:
+    """The first error that a program of the lab's own reports in these lines."""
+    return next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None)
+
+
+def instant_of(event: Mapping[str, object]) -> float:
+    """When the event happened, CLOCK_MONOTONIC."""
+    return float(str(event["at"]))
+
+
+def crossed_summary(passages: Iterable[Passage]) -> dict[str, int]:
+    """Segments that came through the hole, and how many of them said that it was over."""
+    crossed = [segment for passage in passages for segment in passage.crossed]
+    return {
+        "segments": len(crossed),
+        "rst": sum(1 for s in crossed if s.flags & Flag.RST),
+        "fin": sum(1 for s in crossed if s.flags & Flag.FIN),
+    }

@@ -1,0 +1,116 @@
+"""Everything that was measured in a run, in one place, before anybody judges it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.core.fault import Matched
+from lab.core.flow import Direction
+from lab.core.hole import Passage
+from lab.core.prediction import GiveUp
+from lab.run.evidence import KernelFate, Noticing, Traffic
+from lab.run.forecast import EndForecast
+from lab.testbed.ports import CaptureSummary, CutReceipt
+
+
+@dataclass(frozen=True, slots=True)
+class EndFinding:
+    """One end: what was said before, and what came."""
+
+    name: str
+    """client or server."""
+
+    direction: Direction
+    """The way it sends in."""
+
+    forecast: EndForecast
+    traffic: Traffic
+    fate: KernelFate
+    noticing: Noticing
+    program_error_at: float | None
+    """When one of the lab's own programs was given an error; a second witness of the kernel's give-up."""
+
+    resent_in_capture: int
+    """Retransmissions by this node in the whole capture, every flow."""
+
+    resent_by_counter: int
+    """TcpRetransSegs over the same time."""
+
+    total_retrans: int | None
+    """tcpi_total_retrans of the flow's last sample."""
+
+    @property
+    def sends(self) -> bool:
+        """Whether it had something to lose."""
+        return self.traffic.lost_at is not None
+
+    @property
+    def branch(self) -> GiveUp:
+        """The branch of the forecast that applied."""
+        return self.forecast.branch(sends=self.sends)
+
+    @property
+    def anchor(self) -> float | None:
+        """What that branch counts from, CLOCK_MONOTONIC."""
+        return self.forecast.anchor(self.traffic.lost_at, self.traffic.heard_at or self.forecast.heard_at)
+
+    @property
+    def window(self) -> tuple[float, float] | None:
+        """The predicted give-up, CLOCK_MONOTONIC; None is never."""
+        if self.branch.window_s is None or self.anchor is None:
+            return None
+        return self.anchor + self.branch.window_s[0], self.anchor + self.branch.window_s[1]
+
+
+@dataclass(frozen=True, slots=True)
+class BystanderFinding:
+    """The second flow."""
+
+    alive: bool
+    """It was still answered when the watch ended, and nothing told it of any trouble."""
+
+    lost: int
+    """Its retransmissions in both captures."""
+
+    longest_gap_s: float
+    """Between two of its answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """A whole run."""
+
+    client: EndFinding
+    server: EndFinding
+    passages: Sequence[Passage]
+    """Of the directions that were cut."""
+
+    matched: Matched
+    icmp: int
+    """ICMP and ICMPv6 errors seen on either side while it was dark."""
+
+    bystander: BystanderFinding
+    capture: CaptureSummary
+    cut: CutReceipt
+    healed: CutReceipt | None
+    watched_until: float
+    """CLOCK_MONOTONIC."""
+
+    counters: Mapping[str, Mapping[str, int]]
+    """Per node, how far each counter moved."""
+
+    talked: bool
+    """Whether data had gone both ways before the cut."""
+
+    @property
+    def ends(self) -> tuple[EndFinding, EndFinding]:
+        """Client and server."""
+        return self.client, self.server
+
+    @property
+    def horizon_s(self) -> float:
+        """How long was watched after the cut."""
+        return self.watched_until - self.cut.done_at
+
+    def matched_in(self, direction: Direction) -> int:
+        """Packets that the rules of one direction dropped."""
+        return self.matched.forward if direction is Direction.FORWARD else self.matched.return_

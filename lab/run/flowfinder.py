@@ -1,0 +1,137 @@
+"""Finds the flow that the user means, from the node and the server's port alone."""
+
+from collections.abc import Sequence
+
+from lab.core.errors import UsageError
+from lab.core.flow import FourTuple
+from lab.core.socket import SocketSample, TcpState
+from lab.run.patience import Patience
+from lab.testbed.ports import Node, Process
+
+LISTEN_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
+TALK_TIMEOUT_S = 10.0
+LAST_LINES = 5
+
+
+def wait_for_listener(node: Node, process: Process, port: int, patience: Patience) -> None:
+    """Return once a socket listens on the port.
+
+    Raises:
+        UsageError: the program exited, or listens elsewhere or nowhere.
+    """
+
+    def look() -> bool | None:
+        if any(s.state is TcpState.LISTEN and s.local.port == port for s in node.sockets()):
+            return True
+        refuse_exit(process, "listened")
+        return None
+
+    if patience.until(look, LISTEN_TIMEOUT_S) is None:
+        others = sorted({s.local.port for s in node.sockets() if s.state is TcpState.LISTEN})
+        seen = f"it listens on {', '.join(map(str, others))}" if others else "it listens on no port at all"
+        raise UsageError(
+            f"The server runs, but after {LISTEN_TIMEOUT_S:g} s nobody listens on TCP port {port}; {seen}.",
+            fix="give --port the port on which the server accepts connections from other hosts",
+        )
+
+
+def find_flow(node: Node, process: Process, port: int, choice: str | None, patience: Patience) -> FourTuple:
+    """The client's established flow to the port, once data has gone both ways.
+
+    Args:
+        node: The client's.
+        process: The client's program; its early exit is an error.
+        port: The server's.
+        choice: first, newest or a client port where several match; None insists on exactly one.
+        patience: Waits.
+
+    Raises:
+        UsageError: no flow, or several and no choice.
+    """
+
+    def look() -> FourTuple | None:
+        candidates = established(node.sockets(), port)
+        if not candidates:
+            refuse_exit(process, "connected")
+            return None
+        return _four_tuple(choose(candidates, choice))
+
+    flow = patience.until(look, CONNECT_TIMEOUT_S)
+    if flow is None:
+        raise UsageError(
+            f"The client runs, but after {CONNECT_TIMEOUT_S:g} s it has no connection to port {port}. {tail(process)}",
+            fix="let the client connect to the name 'server' (or 'client', 'router') and that port",
+        )
+    return flow
+
+
+def wait_for_talk(node: Node, process: Process, flow: FourTuple, patience: Patience) -> bool:
+    """Return once a byte has gone each way, True; False where only silence or one way was seen.
+
+    Raises:
+        UsageError: the client exited before.
+    """
+
+    def look() -> bool | None:
+        sample = sample_of(node.sockets(), flow)
+        if sample is None:
+            refuse_exit(process, "talked")
+            return None
+        # The SYN is acknowledged as one byte.
+        return True if sample.bytes_acked > 1 and sample.bytes_received > 0 else None
+
+    return patience.until(look, TALK_TIMEOUT_S) is not None
+
+
+def established(samples: Sequence[SocketSample], port: int) -> list[SocketSample]:
+    """The sockets connected to the port, oldest first: inode numbers grow."""
+    found = [s for s in samples if s.state is TcpState.ESTABLISHED and s.remote.port == port]
+    return sorted(found, key=lambda s: s.inode)
+
+
+def sample_of(samples: Sequence[SocketSample], flow: FourTuple) -> SocketSample | None:
+    """This flow's socket at the client's end."""
+    return next((s for s in samples if (s.local, s.remote) == (flow.client, flow.server)), None)
+
+
+def choose(candidates: Sequence[SocketSample], choice: str | None) -> SocketSample:
+    """The one that the user means.
+
+    Raises:
+        UsageError: several and no choice, or a choice that none fits.
+    """
+    if choice == "first":
+        return candidates[0]
+    if choice == "newest":
+        return candidates[-1]
+    ports = ", ".join(str(s.local.port) for s in candidates)
+    if choice is not None:
+        fitting = [s for s in candidates if str(s.local.port) == choice]
+        if not fitting:
+            raise UsageError(f"No flow leaves the client's port {choice}; those that match leave {ports}.")
+        return fitting[0]
+    if len(candidates) > 1:
+        raise UsageError(
+            f"{len(candidates)} flows match; they leave the client's ports {ports}.",
+            fix="say which one: --flow first, --flow newest or --flow PORT",
+        )
+    return candidates[0]
+
+
+def refuse_exit(process: Process, verb: str) -> None:
+    """Raise where the program has ended before it did what the run needs."""
+    if process.returncode is not None:
+        raise UsageError(
+            f"'{' '.join(process.argv)}' ended with status {process.returncode} before it {verb}. {tail(process)}"
+        )
+
+
+def tail(process: Process) -> str:
+    """The last lines that a program printed, for a message."""
+    lines = [line.text for line in process.lines[-LAST_LINES:]]
+    return "Its last lines: " + " | ".join(lines) if lines else "It printed nothing."
+
+
+def _four_tuple(sample: SocketSample) -> FourTuple:
+    return FourTuple(client=sample.local, server=sample.remote)

@@ -1,0 +1,132 @@
+"""What the model says about both ends, from what their kernels tell just before the cut.
+
+What a foreign program does after the cut is not known before it, so both branches are stated: it sends, or it is idle.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lab.core.errors import InvalidRun, Unsupported
+from lab.core.giveup import predict
+from lab.core.kernel import KNOBS, KernelSettings, from_sysctls
+from lab.core.prediction import GiveUp, Situation, State
+from lab.core.socket import SocketOptions, SocketSample
+from lab.testbed.ports import Node
+
+HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
+"""States whose end counts from the last packet received, although the socket is not idle."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndForecast:
+    """Both branches of one end, stated before the cut."""
+
+    state: State
+    sending: GiveUp
+    idle: GiveUp
+    settings: KernelSettings
+    sysctls: Mapping[str, str]
+    options: SocketOptions | None
+    """None where the descriptor could not be read; then the kernel's defaults were assumed."""
+
+    sample: SocketSample | None
+    """The socket as it was; None where it does not exist yet."""
+
+    @property
+    def heard_at(self) -> float | None:
+        """When this end last received anything, CLOCK_MONOTONIC; None without a sample."""
+        if self.sample is None:
+            return None
+        return self.sample.at - min(self.sample.last_ack_received_s, self.sample.last_data_received_s)
+
+    def branch(self, *, sends: bool) -> GiveUp:
+        """The branch that applies."""
+        return self.sending if sends else self.idle
+
+    def anchor(self, sent_at: float | None, heard_at: float | None) -> float | None:
+        """The instant that the applying branch counts from, CLOCK_MONOTONIC.
+
+        Args:
+            sent_at: First lost send; None for an idle end.
+            heard_at: Last packet received.
+        """
+        if sent_at is None or self.state in HEARD_STATES:
+            return heard_at
+        return sent_at
+
+    def due(self, sent_at: float | None) -> tuple[float, float] | None:
+        """When the end is due, CLOCK_MONOTONIC, as far as known now; None for never."""
+        window = self.branch(sends=sent_at is not None).window_s
+        anchor = self.anchor(sent_at, self.heard_at)
+        if window is None or anchor is None:
+            return None
+        return anchor + window[0], anchor + window[1]
+
+
+def read_settings(node: Node) -> dict[str, str]:
+    """Every sysctl that the model depends on; those that this kernel lacks are left out."""
+    found = {}
+    for knob in KNOBS:
+        try:
+            found[knob.sysctl] = node.read_sysctl(knob.sysctl)
+        except Unsupported:
+            continue
+    return found
+
+
+def forecast(
+    state: State,
+    sample: SocketSample | None,
+    options: SocketOptions | None,
+    sysctls: Mapping[str, str],
+    *,
+    hz: int,
+    writes_on: bool,
+    peer_alive: bool = False,
+) -> EndForecast:
+    """Both branches for one end.
+
+    Args:
+        state: What the socket will be doing when its path goes dark.
+        sample: The socket just before the cut, None before it exists.
+        options: Its options, None where they could not be read.
+        sysctls: The node's settings, as read.
+        hz: Timer ticks per second.
+        writes_on: Whether the program keeps on writing after its first lost segment, as far as is known.
+        peer_alive: Zero window: the probes are answered.
+
+    Raises:
+        InvalidRun: the socket is not in the state that the run is about.
+    """
+    settings = from_sysctls(sysctls, hz=hz)
+    situation = Situation(
+        state=state,
+        settings=settings,
+        options=options or SocketOptions(),
+        rto_s=_plain_rto(sample),
+        srtt_s=0.0 if sample is None else sample.srtt_s,
+        writes_on=writes_on,
+        peer_alive=peer_alive,
+    )
+    if state is State.ZERO_WINDOW:
+        if sample is None:
+            raise InvalidRun("A zero window was to be cut, but the socket had vanished before the cut.")
+        situation = replace(situation, backoff=max(sample.backoff - sample.retransmits, 0))
+    idle = replace(situation, state=State.ESTABLISHED, busy=False, writes_on=False)
+    sending = predict(situation)
+    return EndForecast(
+        state=state,
+        sending=sending,
+        idle=sending if state is State.FIN_WAIT_2 else predict(idle),
+        settings=settings,
+        sysctls=dict(sysctls),
+        options=options,
+        sample=sample,
+    )
+
+
+def _plain_rto(sample: SocketSample | None) -> float | None:
+    # A backed-off timeout says nothing about the next loss: the model takes what the RTT gives instead.
+    if sample is None or sample.backoff or not sample.rto_s:
+        return None
+    return sample.rto_s

@@ -1,0 +1,261 @@
+"""One run from specification to record."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab.core.errors import LabError, UsageError
+from lab.core.fault import Fault
+from lab.core.flow import FourTuple
+from lab.core.prediction import State
+from lab.core.timeline import Observation
+from lab.report.folder import RunFolder
+from lab.report.record import Record
+from lab.report.timeline import TimelineWriter
+from lab.run.arrange import Stage, bring_up, hole_before_connect, start
+from lab.run.collect import Watched, collect
+from lab.run.conclude import Known, conclude, unfinished, write_timeline
+from lab.run.flowfinder import choose, established, find_flow, refuse_exit, sample_of, tail, wait_for_talk
+from lab.run.forecast import EndForecast, forecast, read_settings
+from lab.run.patience import Patience, Stopped
+from lab.run.spec import Action, RunSpec
+from lab.run.watch import EndWatch, watch
+from lab.testbed.ports import Counters, CutReceipt, Process, Testbed, TestbedSpec
+from lab.testbed.preflight import read_hz, versions
+
+DEFAULT_HZ = 250
+CALM_S = 1.05
+"""Between the start of the capture and the cut at least: completeness is required for the second before it."""
+
+BEFORE_CUT_S = 2.0
+"""How much of the talk before the cut goes onto the timeline."""
+
+Opener = Callable[[TestbedSpec], Testbed]
+
+
+class Run:
+    """One run; ``execute`` does it all.
+
+    Args:
+        spec: What to do.
+        open_testbed: Brings up the backend.
+        out: Folder for everything; a fresh one under ``runs/`` where None.
+        tell: Called with each observation as it is made; narrates.
+        stop: Set by another thread to end the run early; its record is then INVALID.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        open_testbed: Opener,
+        *,
+        out: Path | None = None,
+        tell: Callable[[Observation], None] = lambda _: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.spec = spec
+        self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
+        self._open = open_testbed
+        self._tell = tell
+        self._patience = Patience(stop)
+        self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
+        self._programs: dict[str, Process] = {}
+        self._before: Mapping[str, Counters] = {}
+        hz = read_hz()
+        self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
+
+    def execute(self) -> Record:
+        """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
+
+        Raises:
+            LabError: nothing could be judged; an INVALID record says why.
+            KeyboardInterrupt: passed on once the record is written.
+        """
+        try:
+            with self._timeline, contextlib.closing(self._open(self._testbed_spec())) as testbed:
+                record = self._run(testbed)
+        except Stopped:
+            self._write(unfinished(self._known, reason="the run was asked to end early", interrupted=True))
+            raise
+        except KeyboardInterrupt:
+            self._write(unfinished(self._known, reason="the run was interrupted", interrupted=True))
+            raise
+        except LabError as error:
+            self._write(unfinished(self._known, reason=str(error)))
+            raise
+        finally:
+            self._write_output()
+        self._write(record)
+        return self.folder.read_record()
+
+    def observe(self, source: str, kind: str, at: float | None = None, **detail: object) -> None:
+        """Put one fact on the timeline and tell it."""
+        observation = Observation(self._patience.now() if at is None else at, source, kind, detail)
+        self._timeline.add(observation)
+        self._tell(observation)
+
+    def _testbed_spec(self) -> TestbedSpec:
+        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
+
+    def _run(self, testbed: Testbed) -> Record:
+        nodes = (testbed.client, testbed.router, testbed.server)
+        self._know(backend=testbed.backend)
+        self._before = {node.name: node.counters() for node in nodes}
+        up_at = self._patience.now()
+        stage = bring_up(testbed, self.folder, self.spec, self._patience)
+        self._know(settings={node.name: read_settings(node) for node in nodes})
+        self._programs["server"] = stage.server
+        flow, talked = self._connect(stage) if self.spec.connect_from is None else (None, True)
+        if flow is None:
+            flow = hole_before_connect(stage, self.spec.connect_from or 0)
+        fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
+        self._know(flow=flow, fault=fault)
+        testbed.router.prepare(fault)
+        for node in (testbed.client, testbed.server):
+            node.watch(flow)
+        self._patience.pause_until(up_at + CALM_S)
+        forecasts = self._forecast(testbed, flow)
+        cut = testbed.router.cut(fault)
+        self._timeline.anchor(cut.done_at)
+        self.observe("router", "cut", cut.done_at, flow=str(flow), direction=self.spec.direction.value)
+        if self.spec.connect_from is not None:
+            self._programs["client"] = start(self.spec.client, testbed.client)
+        healed, until = self._watch(testbed, fault, cut, forecasts)
+        watched = Watched(
+            spec=self.spec,
+            testbed=testbed,
+            flow=flow,
+            fault=fault,
+            cut=cut,
+            healed=healed,
+            until=until,
+            forecasts=forecasts,
+            before=self._before,
+            programs={name: self._programs.get(name) for name in ("client", "server")},
+            bystander=stage.bystander,
+            bystander_port=stage.bystander_port,
+            talked=talked,
+        )
+        findings, classes = collect(watched)
+        write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
+        return conclude(self._known, findings)
+
+    def _connect(self, stage: Stage) -> tuple[FourTuple, bool]:
+        """Start the client, find its flow, let it talk, and wait for the moment of the cut."""
+        node = stage.testbed.client
+        client = self._programs["client"] = start(self.spec.client, node)
+        flow = find_flow(node, client, self.spec.port, self.spec.flow, self._patience)
+        self.observe("client", "connected", flow=str(flow))
+        talked = wait_for_talk(node, client, flow, self._patience)
+        ready_at = self._patience.now()
+        self._act([a for a in self.spec.actions if a.at_s < 0], ready_at + self.spec.cut_after_s)
+        self._patience.pause_until(ready_at + self.spec.cut_after_s)
+        refuse_exit(client, "could be cut off")
+        refuse_exit(stage.server, "could be cut off")
+        if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
+            candidates = established(node.sockets(), self.spec.port)
+            if not candidates:
+                raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
+            choose(candidates, None)
+        return flow, talked
+
+    def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
+        """State both branches of both ends, and put them on the timeline before the cut."""
+        ends = (
+            (testbed.client, flow, self.spec.client_state),
+            (testbed.server, _seen_from_server(flow), self.spec.server_state),
+        )
+        forecasts = {}
+        for node, end, state in ends:
+            sample = sample_of(node.sockets(), end)
+            options = None if sample is None else node.socket_options(end.client.port, end.server.port)
+            forecasts[node.name] = forecast(
+                state,
+                sample,
+                options,
+                self._known.settings[node.name],
+                hz=self._known.hz or DEFAULT_HZ,
+                writes_on=self.spec.writes_on,
+            )
+        self._know(forecasts=forecasts)
+        for name, each in forecasts.items():
+            for branch, give_up in (("sending", each.sending), ("idle", each.idle)):
+                self.observe(
+                    name,
+                    "prediction",
+                    branch=branch,
+                    cause=give_up.cause.value,
+                    window_s=give_up.window_s,
+                    copies=give_up.copies,
+                    copy_times_s=[copy.time_s for copy in give_up.copy_times],
+                )
+        return forecasts
+
+    def _watch(
+        self, testbed: Testbed, fault: Fault, cut: CutReceipt, forecasts: Mapping[str, EndForecast]
+    ) -> tuple[CutReceipt | None, float]:
+        """Act and heal on time, and watch until the fates are known."""
+        planned = [(action.at_s, action) for action in self.spec.actions if action.at_s >= 0]
+        heal_at = None if self.spec.heal_after_s is None else cut.done_at + self.spec.heal_after_s
+        healed: list[CutReceipt] = []
+        flow = fault.flow
+
+        def do_what_is_due() -> None:
+            now = self._patience.now()
+            while planned and cut.done_at + planned[0][0] <= now:
+                self._write_line(planned.pop(0)[1])
+            if heal_at is not None and not healed and now >= heal_at:
+                healed.append(testbed.router.heal(fault))
+                self.observe("router", "heal", healed[0].done_at)
+
+        def next_at() -> float | None:
+            instants = [cut.done_at + at for at, _ in planned]
+            if heal_at is not None and not healed:
+                instants.append(heal_at)
+            return min(instants, default=None)
+
+        planned.sort(key=lambda pair: pair[0])
+        ends = [
+            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
+            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
+        ]
+        until = watch(
+            ends,
+            cut.done_at,
+            self.spec.watch_s,
+            self._patience,
+            do_what_is_due=do_what_is_due,
+            next_at=next_at,
+            on_look=lambda: self._tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
+        )
+        return (healed[0] if healed else None), until
+
+    def _act(self, actions: Sequence[Action], cut_at: float) -> None:
+        for action in sorted(actions, key=lambda a: a.at_s):
+            self._patience.pause_until(cut_at + action.at_s)
+            self._write_line(action)
+
+    def _write_line(self, action: Action) -> None:
+        self._programs[action.node].write(action.text + "\n")
+        self.observe(action.node, "action", text=action.text)
+
+    def _know(self, **facts: object) -> None:
+        self._known = replace(self._known, **facts)  # type: ignore[arg-type]  # names are Known's own
+
+    def _write(self, record: Record) -> None:
+        self.folder.write_record(record.model_copy(update={"artefacts": self.folder.artefacts()}))
+
+    def _write_output(self) -> None:
+        for name, process in self._programs.items():
+            lines = "".join(f"{line.at:.6f} {line.stream} {line.text}\n" for line in process.lines)
+            with contextlib.suppress(OSError):
+                self.folder.file(f"{name}.log").write_text(lines, encoding="utf-8")
+
+
+def _seen_from_server(flow: FourTuple) -> FourTuple:
+    # ``sample_of`` looks for (local, remote); at the server's end these are the other way round.
+    return FourTuple(client=flow.server, server=flow.client)

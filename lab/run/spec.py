@@ -1,0 +1,107 @@
+"""What a run is asked to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lab.core.errors import UsageError
+from lab.core.fault import Cut, Placement, Scope
+from lab.core.prediction import State
+from lab.core.profiles import PROFILES, Profile
+
+MIN_PORT, MAX_PORT = 1, 65535
+NODES = ("client", "router", "server")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runs in a node: the user's command, or one of the lab's own programs."""
+
+    argv: tuple[str, ...]
+    """Program and arguments; the arguments alone for a program of the lab's own."""
+
+    module: str | None = None
+    """Dotted name of a program of the lab's own, started without the cost of a new interpreter."""
+
+    @property
+    def own(self) -> bool:
+        """Whether its output is the lab's own JSON lines."""
+        return self.module is not None
+
+    def __str__(self) -> str:
+        return " ".join(self.argv if self.module is None else (self.module.rpartition(".")[2], *self.argv))
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A line written to a program's standard input at a set time."""
+
+    at_s: float
+    """Seconds from the cut; negative ones are written once the flow stands, that long before the cut."""
+
+    node: str
+    """client or server."""
+
+    text: str
+    """The line, without its newline."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One experiment: two programs, a fault, and how long to watch."""
+
+    server: Program
+    client: Program
+    port: int
+    """The server's TCP port; how the flow is found."""
+
+    name: str = "run"
+    """Goes into the folder's name and the report."""
+
+    profile: Profile = field(default_factory=lambda: PROFILES["linux"])
+    sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Per node, on top of the profile."""
+
+    ipv6: bool = False
+    cut_after_s: float = 1.0
+    """From the first byte in each direction."""
+
+    heal_after_s: float | None = None
+    """From the cut; None leaves the flow dark."""
+
+    direction: Cut = Cut.BOTH
+    scope: Scope = Scope.FLOW
+    placement: Placement = Placement.ROUTER
+    flow: str | None = None
+    """Which of several matching flows: first, newest, or the client's port. None: there must be one."""
+
+    watch_s: float | None = None
+    """How long to watch after the cut; None watches until the predicted window of both ends has closed."""
+
+    noticed: str | None = None
+    """Regular expression; the client has noticed when a line of its output matches."""
+
+    actions: tuple[Action, ...] = ()
+    writes_on: bool = True
+    """Whether the programs may go on writing after their first lost segment; nobody knows of a foreign program."""
+
+    client_state: State = State.ESTABLISHED
+    """What the client's socket is doing when its path goes dark."""
+
+    server_state: State = State.ESTABLISHED
+    connect_from: int | None = None
+    """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""
+
+    firewall: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not MIN_PORT <= self.port <= MAX_PORT:
+            raise UsageError(f"The port must lie in {MIN_PORT} to {MAX_PORT}; it is {self.port}.")
+        for node in self.sysctls:
+            if node not in NODES:
+                raise UsageError(f"Sysctls can be set in {', '.join(NODES)}; there is no node {node!r}.")
+        if self.heal_after_s is not None and self.heal_after_s <= 0:
+            raise UsageError(f"The heal must come after the cut; it was asked for {self.heal_after_s:g} s after it.")
+        if self.cut_after_s < 0:
+            raise UsageError(f"The cut cannot come before the first byte; it was asked for at {self.cut_after_s:g} s.")
+        if self.watch_s is not None and self.watch_s <= 0:
+            raise UsageError(f"Watching must take some time; {self.watch_s:g} s were asked for.")

@@ -1,0 +1,104 @@
+"""Watches both ends after the cut until their fate is known.
+
+An end's fate is known when its kernel has let the socket go, or when nothing is due: it is idle and its idle branch
+says never. While something is due the watch waits for the end of the predicted window and a little longer, so that a
+death that comes late is seen as late and not as missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lab.core.socket import SocketSample, TcpState
+from lab.run.forecast import EndForecast
+from lab.run.patience import Patience
+from lab.testbed.ports import SocketTrack
+
+LOOK_S = 0.25
+"""Between two looks at the tracks; the dating is the sampler's, in the node."""
+
+LATE_S = 1.0
+"""How much longer than its predicted window a death is waited for."""
+
+SETTLE_S = 0.3
+"""After the last fate is known: lets programs print what they were told."""
+
+QUIET_WATCH_S = 5.0
+"""How long to watch at least when the user set no limit."""
+
+
+@dataclass(slots=True)
+class EndWatch:
+    """One end while it is watched."""
+
+    name: str
+    """client or server."""
+
+    forecast: EndForecast
+    track: Callable[[], SocketTrack]
+    sent_at: float | None = None
+    """When data was first seen waiting for an acknowledgment after the cut."""
+
+    seen: SocketTrack | None = None
+
+    def due_until(self, cut_at: float) -> float | None:
+        """Look once. Until when this end needs watching, CLOCK_MONOTONIC; None: its fate is known or nothing is due."""
+        self.seen = self.track()
+        if self.gone:
+            return None
+        if self.sent_at is None:
+            waiting = (s.at for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
+            self.sent_at = next(waiting, None)
+        due = self.forecast.due(self.sent_at)
+        return None if due is None else due[1] + LATE_S
+
+    @property
+    def gone(self) -> bool:
+        """Whether the kernel has let the socket go."""
+        return self.seen is not None and self.seen.gone_at is not None
+
+
+def awaits_acknowledgment(sample: SocketSample) -> bool:
+    """Whether the end has sent, or wants to send, something that the other side has not acknowledged."""
+    return sample.state is not TcpState.LISTEN and (sample.unacked > 0 or sample.send_queue > 0)
+
+
+def watch(
+    ends: Sequence[EndWatch],
+    cut_at: float,
+    longest_s: float | None,
+    patience: Patience,
+    *,
+    do_what_is_due: Callable[[], None] = lambda: None,
+    next_at: Callable[[], float | None] = lambda: None,
+    on_look: Callable[[], None] = lambda: None,
+) -> float:
+    """Watch until every fate is known, or the user's time is over.
+
+    Args:
+        ends: Both ends.
+        cut_at: When the cut was done, CLOCK_MONOTONIC.
+        longest_s: The user's limit from the cut; None watches as long as the predictions ask for.
+        patience: Waits.
+        do_what_is_due: Acts and heals; called before each look.
+        next_at: When it has something to do next, CLOCK_MONOTONIC; None: nothing more.
+        on_look: Called after each look; narrates.
+
+    Returns:
+        When the watch ended, CLOCK_MONOTONIC.
+    """
+    limit = None if longest_s is None else cut_at + longest_s
+    least = cut_at + (QUIET_WATCH_S if limit is None else 0.0)
+    while True:
+        do_what_is_due()
+        dues = [due for due in (end.due_until(cut_at) for end in ends) if due is not None]
+        on_look()
+        now, ahead = patience.now(), next_at()
+        if limit is not None and now >= limit:
+            return now
+        all_gone = all(end.gone for end in ends)
+        nothing_due = limit is None and now >= least and now >= max(dues, default=now)
+        if ahead is None and (all_gone or nothing_due):
+            patience.pause(SETTLE_S)
+            return patience.now()
+        wake_at = min(at for at in (now + LOOK_S, limit, ahead) if at is not None)
+        patience.pause(max(wake_at - now, 0.001))

@@ -1,0 +1,167 @@
+"""Rules in nftables, through libnftables: for kernels without the legacy tables.
+
+The library that the ``nft`` command is a shell around (libnftables(3)) is called in this process, since starting the
+command costs ten times what the change does. Each call is one netlink batch, which the kernel commits as a whole or
+not at all. Unlike a swap of the legacy tables, the commit does not wait for packets that entered the hook just before
+it: one that another CPU is working on passes, microseconds after it.
+
+The lab's table is its own; its hooks come before those of the mangle tables, and what it drops no later table sees.
+"""
+
+import ctypes
+import ctypes.util
+import json
+import socket
+import time
+from typing import Any
+
+from lab.core.errors import EnvironmentNotReady, LabError, Unsupported
+from lab.core.fault import Fault, Placement, Scope
+from lab.core.flow import Endpoint
+from lab.testbed.firewall import directions
+from lab.testbed.ports import CutReceipt
+
+_TABLE = "inet blackhole-lab"
+_PRIORITY = -160
+"""Before mangle, which is at -150 (``NF_IP_PRI_MANGLE``)."""
+
+_HOOKS = {Placement.ROUTER: "forward", Placement.OWN_OUTPUT: "output"}
+
+# Every chain exists from the start, so that the first cut loads nothing. The rule that asks for a byte count is in a
+# chain that no packet enters; for as long as it exists conntrack sees, and counts, every connection (nft_ct_get_init).
+_SET_UP = f"""
+add table {_TABLE}
+delete table {_TABLE}
+add table {_TABLE}
+add chain {_TABLE} forward {{ type filter hook forward priority {_PRIORITY}; policy accept; }}
+add chain {_TABLE} output {{ type filter hook output priority {_PRIORITY}; policy accept; }}
+add chain {_TABLE} conntrack
+add rule {_TABLE} conntrack ct original bytes 0 return
+"""
+
+
+class NftablesRules:
+    """The lab's table, one per namespace."""
+
+    def __init__(self) -> None:
+        self._nft: _Nft | None = _Nft()
+        self._jumps: dict[int, int] = {}
+        """Handle of the jump in force, by the number of its fault."""
+
+        self._run(_SET_UP)
+
+    @property
+    def name(self) -> str:
+        """Always nftables."""
+        return "nftables"
+
+    def build(self, number: int, fault: Fault) -> None:
+        """Make the fault's chain."""
+        chain = f"{_TABLE} fault-{number}"
+        rules = (_drop(fault, *fault.flow.ends(direction)) for direction in directions(fault.direction))
+        self._run("\n".join([f"add chain {chain}", *(f"add rule {chain} {rule}" for rule in rules)]))
+
+    def enforce(self, number: int, fault: Fault) -> CutReceipt:
+        """Commit the jump to the chain, as the hook's first rule."""
+        began = time.monotonic()
+        echoed = self._run(f"insert rule {_TABLE} {_HOOKS[fault.placement]} jump fault-{number}")
+        done = time.monotonic()
+        self._jumps[number] = echoed[0]["insert"]["rule"]["handle"]
+        return CutReceipt(began_at=began, done_at=done)
+
+    def release(self, number: int, fault: Fault) -> CutReceipt:
+        """Commit the removal of the jump."""
+        began = time.monotonic()
+        self._run(f"delete rule {_TABLE} {_HOOKS[fault.placement]} handle {self._jumps.pop(number)}")
+        return CutReceipt(began_at=began, done_at=time.monotonic())
+
+    def packets(self, number: int, fault: Fault) -> list[int]:  # noqa: ARG002 - the port's; one table has both families
+        """Packets dropped by each rule of the chain."""
+        objects = self._run(f"list chain {_TABLE} fault-{number}")
+        rules = [thing["rule"]["expr"] for thing in objects if "rule" in thing]
+        return [part["counter"]["packets"] for expressions in rules for part in expressions if "counter" in part]
+
+    def close(self) -> None:
+        """Remove the lab's table."""
+        if self._nft is not None:
+            self._run(f"delete table {_TABLE}")
+            self._nft.close()
+            self._nft = None
+
+    def _run(self, commands: str) -> list[dict[str, Any]]:
+        assert self._nft is not None, "used after close"
+        return self._nft.run(commands)
+
+
+def _drop(fault: Fault, source: Endpoint, destination: Endpoint) -> str:
+    family = "ip6" if fault.flow.ipv6 else "ip"
+    addresses = f"{family} saddr {source.address} {family} daddr {destination.address}"
+    ports = f" tcp sport {source.port} tcp dport {destination.port}" if fault.scope is Scope.FLOW else ""
+    return f"{addresses}{ports} counter drop"
+
+
+class _Nft:
+    """A context of libnftables; its netlink socket belongs to the namespace that it was made in."""
+
+    _OUTPUT_FLAGS = 1 << 3 | 1 << 4 | 1 << 5
+    """Handles, JSON, and an echo of what was added (``enum nft_output_flags`` of nftables/libnftables.h)."""
+
+    def __init__(self) -> None:
+        _require_netlink()
+        self._library = _load()
+        self._context = ctypes.c_void_p(self._library.nft_ctx_new(0))
+        self._library.nft_ctx_buffer_output(self._context)
+        self._library.nft_ctx_buffer_error(self._context)
+        self._library.nft_ctx_output_set_flags(self._context, self._OUTPUT_FLAGS)
+
+    def run(self, commands: str) -> list[dict[str, Any]]:
+        """Commit the commands in one transaction; what they printed, as libnftables-json(5) has it."""
+        failed = self._library.nft_run_cmd_from_buffer(self._context, commands.encode())
+        output = self._library.nft_ctx_get_output_buffer(self._context).decode()
+        message = self._library.nft_ctx_get_error_buffer(self._context).decode().strip()
+        if failed:
+            raise _refusal(message)
+        objects: list[dict[str, Any]] = json.loads(output)["nftables"] if output.strip() else []
+        return objects
+
+    def close(self) -> None:
+        self._library.nft_ctx_free(self._context)
+
+
+def _require_netlink() -> None:
+    """Find out gently: libnftables ends the whole process where it cannot open its socket."""
+    try:
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER).close()
+    except OSError as error:
+        raise Unsupported(f"This kernel has no netfilter netlink: {error.strerror}.") from error
+
+
+_NETLINK_NETFILTER = 12
+"""``linux/netlink.h``; the socket module has no name for it."""
+
+
+def _load() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL("libnftables.so.1")
+    except OSError as error:
+        raise EnvironmentNotReady(f"libnftables is missing: {error}.", fix="apt-get install nftables") from error
+    context = ctypes.c_void_p
+    library.nft_ctx_new.argtypes, library.nft_ctx_new.restype = [ctypes.c_uint32], context
+    library.nft_ctx_free.argtypes, library.nft_ctx_free.restype = [context], None
+    library.nft_ctx_output_set_flags.argtypes, library.nft_ctx_output_set_flags.restype = [context, ctypes.c_uint], None
+    library.nft_run_cmd_from_buffer.argtypes = [context, ctypes.c_char_p]
+    for function in (library.nft_ctx_get_output_buffer, library.nft_ctx_get_error_buffer):
+        function.argtypes, function.restype = [context], ctypes.c_char_p
+    return library
+
+
+def _refusal(message: str) -> LabError:
+    first = message.splitlines()[0] if message else "no reason given"
+    if "not permitted" in message:
+        return EnvironmentNotReady(
+            f"nftables needs CAP_NET_ADMIN in this network namespace: {first}.",
+            fix="run as root, or allow unprivileged user namespaces",
+        )
+    if "not supported" in message or "No such file" in message:
+        return Unsupported(f"This kernel's nftables cannot hold the lab's rules: {first}.")
+    return LabError(f"nftables refused the rules: {first}.")

@@ -1,0 +1,16 @@
+"""The embedded backend: three nodes in unnamed namespaces, no root needed, nothing left behind.
+
+::
+
+    caller ---- fork server ---- keeper ---- client agent ---- commands
+    (any          (own user        (own PID    +- router agent ---- firewall, capture
+    process)    and PID names)    and mounts)   +- server agent ---- commands
+
+``testbed`` is what callers use; ``launcher`` and ``forkserver`` make testbeds; ``keeper``, ``mounts`` and ``links``
+build one; ``agent`` acts in a node, with ``commands``, ``modules``, ``sysctl``, ``observing`` and ``hosting``; ``rpc``,
+``events`` and ``process`` carry calls and output.
+"""
+
+from lab.testbed.netns.testbed import NetnsTestbed, open_testbed
+
+__all__ = ["NetnsTestbed", "open_testbed"]

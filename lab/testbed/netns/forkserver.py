@@ -1,0 +1,140 @@
+"""A warm, single-threaded process that forks testbeds, so that each costs forks and no start-up.
+
+Started once per calling process, as ``python -c ... blackhole-lab-forkserver FD OWNER``. It lives in a user namespace
+and, as process 1, in a PID namespace of its own: when it ends, every testbed ends. It ends when the caller does, since
+that closes the control socket.
+"""
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from lab.testbed.netns import keeper, kernel, readiness, services
+from lab.testbed.netns.layout import NODES
+from lab.testbed.netns.rpc import receive_with_fds
+from lab.testbed.ports import TestbedSpec
+
+MARK = "blackhole-lab-forkserver"
+"""First argument of the process, by which ``lab clean`` knows it."""
+
+_MOST_FDS = 1 + len(NODES)
+
+
+def main() -> NoReturn:
+    """Be a fork server; arguments: mark, number of the control socket's descriptor, owner."""
+    control = socket.socket(fileno=int(sys.argv[2]))
+    try:
+        _enter_namespaces()
+        child = os.fork()
+    except OSError as error:
+        control.send(pickle.dumps(readiness.explain(error)))
+        os._exit(0)
+    if child:
+        control.close()
+        _outlive(child)
+    # Testbeds are reaped by the kernel; the caller watches them through pidfds.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    control.send(pickle.dumps(None))
+    _serve(control)
+
+
+def _enter_namespaces() -> None:
+    """New user and PID namespaces; the caller's user ids, and as root all of them, mean the same inside."""
+    if os.geteuid() == 0:
+        with _map_writer():
+            kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
+        return
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
+    # user_namespaces(7): an ordinary user may map itself alone, and groups only after giving up setgroups.
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
+
+
+@contextlib.contextmanager
+def _map_writer() -> Iterator[None]:
+    """A child that stays outside, where it may map every id, and does so after the body."""
+    target = os.getpid()
+    maps = [(f"/proc/{target}/{name}", _identity(name)) for name in ("uid_map", "gid_map")]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        if os.read(reader, 1):
+            for path, lines in maps:
+                Path(path).write_text(lines, encoding="ascii")
+            os._exit(0)
+        os._exit(1)
+    os.close(reader)
+    try:
+        yield
+        os.write(writer, b"1")
+    finally:
+        os.close(writer)
+        status = os.waitpid(child, 0)[1]
+    if status:
+        raise PermissionError(1, "the user namespace's ids could not be mapped")
+
+
+def _identity(name: str) -> str:
+    """The ids of this user namespace, mapped onto themselves."""
+    lines = (line.split() for line in Path("/proc/self", name).read_text(encoding="ascii").splitlines())
+    return "".join(f"{inside} {inside} {count}\n" for inside, _, count in lines)
+
+
+def _outlive(child: int) -> NoReturn:
+    """Hand the server's end on to the process that started it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.waitpid(child, 0)
+    os._exit(0)
+
+
+def _serve(control: socket.socket) -> NoReturn:
+    shared = _start_services(control)
+    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    gc.freeze()
+    while True:
+        request, fds = receive_with_fds(control, _MOST_FDS)
+        if request is None:
+            os._exit(0)
+        _fork_keeper(request, fds, shared, own_pids, control)
+
+
+def _start_services(control: socket.socket) -> keeper.Shared:
+    """The process that loads the large libraries, while this one begins to serve."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        control.close()
+        near.close()
+        services.run(far)
+    far.close()
+    batches, _ = receive_with_fds(near, 1)
+    if batches is None:
+        os._exit(1)
+    return keeper.Shared(batches, near)
+
+
+def _fork_keeper(
+    request: TestbedSpec, fds: list[int], shared: keeper.Shared, own_pids: int, control: socket.socket
+) -> None:
+    ends = keeper.Ends.from_fds(fds)
+    try:
+        kernel.unshare(kernel.CLONE_NEWPID)
+        child = os.fork()
+        if child == 0:
+            control.close()
+            os.close(own_pids)
+            keeper.run(request, ends, shared)
+        kernel.setns(own_pids, kernel.CLONE_NEWPID)
+    except OSError as error:
+        ends.events.send(pickle.dumps(readiness.explain(error)))
+    ends.close()

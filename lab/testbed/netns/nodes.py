@@ -1,0 +1,213 @@
+"""The three nodes of an embedded testbed, as the caller uses them."""
+
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lab.core.errors import UsageError
+from lab.core.fault import Cut, Fault, Matched, Placement
+from lab.core.flow import Endpoint, FourTuple
+from lab.core.socket import SocketOptions, SocketSample
+from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
+from lab.testbed.netns.process import NetnsProcess
+from lab.testbed.netns.rpc import Channel
+from lab.testbed.netns.services import CAPTURE, FIREWALL
+from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
+
+_DRAIN_TIMEOUT_S = 120.0
+"""How long a capture may take to write what it still holds."""
+
+
+class NetnsNode:
+    """Client or server; fulfils ``ports.Node``.
+
+    Args:
+        name: client, router or server.
+        channel: To the node's agent.
+    """
+
+    def __init__(self, name: str, channel: Channel) -> None:
+        self._name = name
+        self._channel = channel
+        self._numbers = itertools.count(1)
+        self._processes: dict[int, NetnsProcess] = {}
+        self._services: dict[str, Channel] = {}
+        self._opening = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """client, router or server."""
+        return self._name
+
+    @property
+    def ipv4(self) -> str:
+        """The address that the other nodes know it by."""
+        return IPV4[self._name]
+
+    @property
+    def ipv6(self) -> str:
+        """The same for IPv6."""
+        return IPV6[self._name]
+
+    def spawn(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> NetnsProcess:
+        """Start a command."""
+        if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
+            raise UsageError(
+                f"A command is a list of words, not {argv!r}.", fix="split a shell string with shlex.split"
+            )
+        return self._start("spawn", argv, (list(argv),), env, cwd)
+
+    def spawn_module(
+        self, module: str, argv: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> NetnsProcess:
+        """Start a Python module as ``python -m module`` would, without a new interpreter."""
+        return self._start("spawn_module", ("python", "-m", module, *argv), (module, list(argv)), env, cwd)
+
+    def sockets(self) -> Sequence[SocketSample]:
+        """Every TCP socket of the namespace."""
+        found: Sequence[SocketSample] = self._channel.call("sockets")
+        return found
+
+    def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
+        """Options of one established socket."""
+        options: SocketOptions | None = self._channel.call("socket_options", local_port, remote_port)
+        return options
+
+    def nudge(self, source: Endpoint, destination: Endpoint) -> None:
+        """Send one old acknowledgment past the node's own TCP."""
+        self._channel.call("nudge", source, destination)
+
+    def watch(self, flow: FourTuple) -> None:
+        """Begin to sample this node's socket of the flow."""
+        self._channel.call("watch", flow)
+
+    def track(self, flow: FourTuple) -> SocketTrack:
+        """What ``watch`` has seen so far."""
+        track: SocketTrack = self._channel.call("track", flow)
+        return track
+
+    def counters(self) -> Counters:
+        """All counters of the namespace now."""
+        counters: Counters = self._channel.call("counters")
+        return counters
+
+    def read_sysctl(self, name: str) -> str:
+        """Value of a sysctl in the namespace."""
+        return str(self._channel.call("read_sysctl", name))
+
+    def write_sysctl(self, name: str, value: str) -> None:
+        """Set a sysctl in the namespace."""
+        self._channel.call("write_sysctl", name, value)
+
+    def process(self, number: int) -> NetnsProcess | None:
+        """The program of a number."""
+        return self._processes.get(number)
+
+    def processes(self) -> Sequence[NetnsProcess]:
+        """Every program started so far."""
+        return list(self._processes.values())
+
+    def service(self, name: str) -> Channel:
+        """The channel to a service of this node, which is started at its first use."""
+        channel = self._services.get(name)
+        if channel is not None:
+            return channel
+        with self._opening:
+            if name not in self._services:
+                end = socket.socket(fileno=self._channel.call_attached("open_service", name).fd)
+                self._services[name] = Channel(end, f"The {self._name}'s {name}")
+            return self._services[name]
+
+    def close(self) -> None:
+        """End the channels."""
+        for channel in (self._channel, *self._services.values()):
+            channel.close()
+
+    def let_go(self) -> None:
+        """In a fork of the caller: close without a sign to the testbed."""
+        for channel in (self._channel, *self._services.values()):
+            channel.abandon()
+
+    def _start(
+        self,
+        method: str,
+        argv: Sequence[str],
+        command: tuple[object, ...],
+        env: Mapping[str, str] | None,
+        cwd: Path | None,
+    ) -> NetnsProcess:
+        number = next(self._numbers)
+        process = NetnsProcess(self._channel, number, argv)
+        # Known before it runs: its first line may overtake the answer.
+        self._processes[number] = process
+        environment = {**os.environ, **(env or {})}
+        try:
+            at, pid, _ = self._channel.call_attached(method, number, *command, environment, str(cwd or Path.cwd()))
+        except BaseException:
+            del self._processes[number]
+            raise
+        process.started(at, pid)
+        return process
+
+
+class NetnsRouter(NetnsNode):
+    """The node in the middle; fulfils ``ports.Router``.
+
+    Args:
+        channel: To the node's agent.
+        client: Where the rules of a misplaced forward drop go.
+        server: Where those of a misplaced return drop go.
+    """
+
+    def __init__(self, channel: Channel, client: NetnsNode, server: NetnsNode) -> None:
+        super().__init__(ROUTER, channel)
+        self._senders = {Cut.FORWARD: client, Cut.RETURN: server}
+
+    @property
+    def firewall(self) -> str:
+        """Which implementation owns the rules: iptables or nftables."""
+        return str(self.service(FIREWALL).call("name"))
+
+    def prepare(self, fault: Fault) -> None:
+        """Build the fault's rules without putting them in force."""
+        for node, part in self._parts(fault):
+            node.service(FIREWALL).call("prepare", part)
+
+    def cut(self, fault: Fault) -> CutReceipt:
+        """Put the fault in force."""
+        return self._enforce("cut", fault)
+
+    def heal(self, fault: Fault) -> CutReceipt:
+        """Take the fault back."""
+        return self._enforce("heal", fault)
+
+    def matched(self, fault: Fault) -> Matched:
+        """Packets that the fault's rules dropped."""
+        counts = [node.service(FIREWALL).call("matched", part) for node, part in self._parts(fault)]
+        return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
+
+    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+        """Capture both interfaces."""
+        self.service(CAPTURE).call("start", folder.absolute(), filter_expression, ring_bytes)
+
+    def stop_capture(self) -> CaptureSummary:
+        """Drain, close and summarise."""
+        summary: CaptureSummary = self.service(CAPTURE).call("stop", timeout_s=_DRAIN_TIMEOUT_S)
+        return summary
+
+    def _enforce(self, method: str, fault: Fault) -> CutReceipt:
+        receipts = [node.service(FIREWALL).call(method, part) for node, part in self._parts(fault)]
+        return CutReceipt(min(r.began_at for r in receipts), max(r.done_at for r in receipts))
+
+    def _parts(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
+        """Which node's rules make the fault: the router's, or in the wrong placement those of each sender."""
+        if fault.placement is Placement.ROUTER:
+            return [(self, fault)]
+        directions = self._senders if fault.direction is Cut.BOTH else (fault.direction,)
+        return [(self._senders[one], replace(fault, direction=one)) for one in directions]

@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+
+from lab.report.doubts import doubts
+from lab.report.record import (
+    Activity,
+    Branch,
+    Bystander,
+    Cause,
+    Crossed,
+    EndPrediction,
+    FaultRecord,
+    Outcome,
+    Prediction,
+    Record,
+)
+from tests.report.cases import CASES, both_ways, keepalive
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_a_record_that_agrees_with_itself_raises_none(case: str) -> None:
+    assert doubts(CASES[case]()[0]) == ()
+
+
+def observing(**changes: Any) -> Record:
+    record, _ = both_ways()
+    return record.model_copy(update={"observation": record.observation.model_copy(update=changes)})
+
+
+def client(**changes: Any) -> Record:
+    return observing(client=both_ways()[0].observation.client.model_copy(update=changes))
+
+
+def predicting(branch: Branch | None) -> Record:
+    record, _ = both_ways()
+    end = EndPrediction(applied=Activity.SENDING, sending=branch)
+    return record.model_copy(update={"prediction": record.prediction.model_copy(update={"client": end})})
+
+
+def changed(**changes: Any) -> Record:
+    return both_ways()[0].model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    ("record", "doubt"),
+    [
+        (client(gave_up_s=14.0), "client: gave up at 14.00 s, predicted 14.64 to 15.27 s"),
+        (client(gave_up_s=15.28), "client: gave up at 15.28 s, predicted 14.64 to 15.27 s"),
+        (client(gave_up_s=None), "client: did not give up, predicted 14.64 to 15.27 s"),
+        (client(cause=Cause.RESET), "client: gave up by reset, predicted retries2"),
+        (client(copies=15), "client: 15 copies, predicted 16 to 16"),
+        (client(copies=17), "client: 17 copies, predicted 16 to 16"),
+        (predicting(Branch(cause=Cause.RETRIES2)), "client: gave up at 14.95 s, predicted never"),
+        (observing(bystander=Bystander(alive=False, lost=0)), "the bystander is not known to have lived"),
+        (observing(bystander=Bystander()), "the bystander is not known to have lived"),
+        (observing(bystander=Bystander(alive=True, lost=2)), "the bystander lost 2 segments"),
+        (observing(crossed=Crossed(rst=1, icmp=2)), "through the hole came 1 RST, 2 ICMP"),
+        (changed(interrupted=True), "the run was interrupted"),
+        (changed(fault=FaultRecord()), "nothing was cut"),
+        (changed(prediction=Prediction()), "no prediction applied to either end"),
+    ],
+)
+def test_a_confirmation_that_its_own_figures_contradict_is_doubted(record: Record, doubt: str) -> None:
+    assert doubt in doubts(record)
+
+
+def test_other_outcomes_are_not_doubted() -> None:
+    record, _ = keepalive()
+    assert record.outcome is Outcome.REFUTED
+    assert doubts(record) == ()
+
+
+def test_few_copies_are_no_doubt_while_the_end_lives() -> None:
+    alive = client(gave_up_s=None, copies=3).model_copy(update={"horizon_s": 3.0})
+    assert doubts(alive) == ()

@@ -1,0 +1,67 @@
+from lab.report.record import Check, Outcome, Record
+from lab.report.summary import Row, Summary, summarise
+from tests.report.cases import CASES
+
+
+def summary_of(case: str) -> Summary:
+    return summarise(CASES[case]()[0])
+
+
+def row(summary: Summary, quantity: str) -> Row:
+    [found] = [row for row in summary.rows if row.quantity == quantity]
+    return found
+
+
+def test_prediction_stands_beside_measurement() -> None:
+    summary = summary_of("both-ways")
+    assert row(summary, "gave up").client == ("14.64 to 15.27 s", "14.95 s")
+    assert row(summary, "cause").client == ("retries2", "retries2")
+    assert row(summary, "copies").server == ("16", "16")
+    assert row(summary, "error").client == ("", "ETIMEDOUT")
+    assert row(summary, "noticed").server == ("", "15.21 s, output")
+    assert row(summary, "traffic").client == ("sending", "lost at 0.031 s")
+
+
+def test_the_server_that_was_never_told_is_not_missing_data() -> None:
+    summary = summary_of("return-only")
+    assert row(summary, "gave up").server == ("never", "not in 20 s")
+    assert row(summary, "noticed").server == ("", "never told")
+
+
+def test_never_is_confirmed_up_to_the_horizon_only() -> None:
+    summary = summary_of("idle-for-ever")
+    assert summary.headline == "CONFIRMED up to the horizon only"
+    assert "after 30 s the fate of the client and the server was still open" in summary.verdict
+    assert summary_of("both-ways").headline == "CONFIRMED"
+
+
+def test_a_refusal_and_an_invalid_run_say_why() -> None:
+    assert summary_of("keepalive").verdict == "client: gave up at 8.950 s, predicted 9.300 to 10.300 s"
+    summary = summary_of("interrupted")
+    assert (summary.headline, summary.verdict) == ("INVALID", "interrupted before the cut")
+    assert summary.rows == ()
+    assert summary.closing == ()
+
+
+def test_an_outcome_without_a_reason_is_not_given_one() -> None:
+    assert summarise(Record(outcome=Outcome.REFUTED, backend="netns")).verdict == "the record does not say why"
+
+
+def test_the_real_world_figure_stands_beside_the_compressed_one() -> None:
+    closing = dict(summary_of("both-ways").closing)
+    assert closing["client, real"] == "15 min 25 s to 15 min 46 s (retries2); here 14.64 to 15.27 s"
+    assert "real world" not in dict(summary_of("return-only").closing)
+
+
+def test_what_was_done_is_said() -> None:
+    facts = dict(summary_of("healed").facts)
+    assert facts["cut"] == "both, flow scope, healed after 2.000 s (predicted is without it)"
+    assert facts["dropped"] == "5 forward, 0 return"
+    facts = dict(summary_of("both-ways").facts)
+    assert facts["backend"] == "netns, profile fast, Linux 6.18.0, HZ 250"
+
+
+def test_failed_checks_are_found() -> None:
+    checks = (Check(name="bystander", ok=True), Check(name="clock", ok=False, detail="moved 3 ms"))
+    summary = summarise(Record(outcome=Outcome.INVALID, backend="netns", checks=checks))
+    assert [check.name for check in summary.failed] == ["clock"]
