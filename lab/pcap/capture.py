@@ -35,6 +35,14 @@ class Capture:
         self._finders: dict[int, Callable[[bytes], tuple[int, bytes] | None]] = {}
 
     @property
+    def size(self) -> int:
+        """Octets of the file; 0 where it cannot be told."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    @property
     def read_octets(self) -> int:
         """How far in the file reading is."""
         return 0 if self._raw is None or self._raw.closed else self._raw.tell()
@@ -109,9 +117,12 @@ class Capture:
 
     def no_tcp(self) -> UsageError:
         """The error for a capture in which no TCP segment was found; says what was."""
-        seen = ", ".join(f"{count} {name}" for name, count in self.decoder.seen.most_common(5))
-        if self.decoder.fragments:
-            seen += f"{', ' if seen else ''}{self.decoder.fragments} IP fragments"
+        kinds = [f"{count} {name}" for name, count in self.decoder.seen.most_common(5)]
+        kinds += [f"{self.decoder.fragments} IP fragments"] if self.decoder.fragments else []
+        kinds += [f"{self.decoder.malformed} malformed"] if self.decoder.malformed else []
+        seen = ", ".join(kinds)
+        if self.truncated is not None:
+            seen += f"; it {self.truncated}"
         return UsageError(
             f"expected TCP in {self.path}, saw {self.frames} frames without it ({seen or 'no packets at all'}).",
             fix="capture on the interface that the flow uses, with the filter 'tcp or icmp or icmp6'.",

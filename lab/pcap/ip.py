@@ -33,7 +33,6 @@ _TCP_FIXED = struct.Struct(">4xIIBBH")
 _TIMESTAMPS = struct.Struct(">II")
 _ONLY_TIMESTAMPS = b"\x01\x01\x08\x0a"
 _MAX_CACHED = 1 << 16
-_MALFORMED = "malformed packets"
 
 
 class Decoder:
@@ -44,6 +43,8 @@ class Decoder:
         """What was not a TCP segment, by name."""
         self.fragments = 0
         """Later fragments of packets, whose ports are in the first one."""
+        self.malformed = 0
+        """Packets that contradict themselves, or of which too little was captured."""
         self.segments = 0
         self._ends: dict[bytes, tuple[Endpoint, Endpoint]] = {}
 
@@ -81,7 +82,7 @@ class Decoder:
             at: Where the packet begins, from ``link.payload``.
         """
         if at is None:
-            self.seen["undecodable frames"] += 1
+            self.malformed += 1
             return None
         if at.end is not None:
             length = min(length, at.end)
@@ -94,12 +95,12 @@ class Decoder:
 
     def _ipv4(self, time_s: float, frame: bytes, length: int, at: int) -> Segment | IcmpMessage | None:
         if len(frame) < at + 20:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         first, total, ip_id, fragment, ttl, protocol = _IPV4.unpack_from(frame, at)
         header = (first & 0xF) * 4
         if first >> 4 != 4 or header < 20:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         if fragment & 0x1FFF:
             self.fragments += 1
@@ -115,7 +116,7 @@ class Decoder:
 
     def _ipv6(self, time_s: float, frame: bytes, length: int, at: int) -> Segment | IcmpMessage | None:
         if len(frame) < at + 40 or frame[at] >> 4 != 6:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         on_wire = length - at - 40
         payload = min(frame[at + 4] << 8 | frame[at + 5] or on_wire, on_wire)
@@ -138,7 +139,7 @@ class Decoder:
             if protocol not in _EXTENSIONS and protocol not in {_FRAGMENT, _AUTHENTICATION}:
                 return at, protocol
             if len(frame) < at + 8:
-                self.seen[_MALFORMED] += 1
+                self.malformed += 1
                 return None
             if protocol == _FRAGMENT:
                 if (frame[at + 2] << 8 | frame[at + 3]) >> 3:
@@ -151,19 +152,19 @@ class Decoder:
                 size = (frame[at + 1] + 1) * 8
             protocol = frame[at]
             at += size
-        self.seen[_MALFORMED] += 1
+        self.malformed += 1
         return None
 
     def _tcp(
         self, time_s: float, frame: bytes, at: int, payload: int, addresses: bytes, ip_id: int | None, ttl: int
     ) -> Segment | None:
         if len(frame) < at + 16:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         seq, ack, offset, flags, window = _TCP_FIXED.unpack_from(frame, at)
         header = (offset >> 4) * 4
         if header < 20 or header > payload:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         source, destination = self._endpoints(addresses, frame[at : at + 4])
         sack: tuple[tuple[int, int], ...] = ()
