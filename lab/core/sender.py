@@ -20,6 +20,9 @@ _KEPT = 8192
 """Transmissions remembered per side; at 1448 octets each that is 11 MB in flight."""
 
 
+_KEPT_ACKS = 64
+
+
 class Transmission(NamedTuple):
     """A stretch of sequence space that was seen leaving."""
 
@@ -80,8 +83,8 @@ class Sender:
         """First sendings, ordered by start."""
         self.copies: deque[Transmission] = deque(maxlen=64)
         """Latest copies and duplicates, oldest first."""
-        self.recent_acks: deque[Segment] = deque(maxlen=32)
-        """Latest segments that occupy no sequence space."""
+        self.recent_acks: dict[int, Segment] = {}
+        """Latest segments that occupy no sequence space, by IP identification."""
         self.syn: int | None = None
         self.fin: int | None = None
         """Number that the FIN occupies."""
@@ -119,6 +122,13 @@ class Sender:
     def begin(self, segment: Segment) -> None:
         """Take the first segment of this side."""
         self.origin = self.start = self.next = segment.seq
+
+    def note_ack(self, segment: Segment) -> None:
+        """Remember a segment without sequence space, to know it again where it was captured twice."""
+        if segment.ip_id:
+            if len(self.recent_acks) >= _KEPT_ACKS:
+                self.recent_acks.clear()
+            self.recent_acks[segment.ip_id] = segment
 
     def extend(self, start: int, end: int, segment: Segment) -> None:
         """New sequence space left in order, or ahead of order."""

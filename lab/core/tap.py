@@ -39,12 +39,8 @@ def is_tap_duplicate_ack(me: Sender, segment: Segment) -> bool:
     if not segment.ip_id:
         # Duplicate acknowledgments are alike and come in bursts: nothing tells them from one that was captured twice.
         return False
-    return any(
-        before.ip_id == segment.ip_id
-        and abs(segment.time_s - before.time_s) < SAME_PACKET_S
-        and _same_headers(segment, before)
-        for before in reversed(me.recent_acks)
-    )
+    before = me.recent_acks.get(segment.ip_id)
+    return before is not None and abs(segment.time_s - before.time_s) < SAME_PACKET_S and _same_headers(segment, before)
 
 
 def _same_headers(one: Segment, other: Segment) -> bool:

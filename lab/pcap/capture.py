@@ -3,14 +3,13 @@
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from lab.core.errors import UsageError
 from lab.core.icmp import IcmpMessage
 from lab.core.segment import Segment
-from lab.pcap.container import DamagedCapture, Frame, decompressed, frames
+from lab.pcap.container import BROKEN_COMPRESSION, DamagedCapture, Frame, decompressed, frames
 from lab.pcap.ip import Decoder
-from lab.pcap.link import KNOWN, Payload, payload
+from lab.pcap.link import ETHERNET, KNOWN, Payload, payload
 
 _FIX = "write it with tcpdump -w or dumpcap, and stop them with Ctrl-C so that they finish the file."
 
@@ -36,6 +35,14 @@ class Capture:
         self._finders: dict[int, Callable[[bytes], tuple[int, bytes] | None]] = {}
 
     @property
+    def size(self) -> int:
+        """Octets of the file; 0 where it cannot be told."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    @property
     def read_octets(self) -> int:
         """How far in the file reading is."""
         return 0 if self._raw is None or self._raw.closed else self._raw.tell()
@@ -59,11 +66,10 @@ class Capture:
     def _open(self, raw: io.BufferedReader) -> Iterator[Frame]:
         if not raw.peek(1):
             raise UsageError(f"expected a capture, but {self.path} is empty.", fix=_FIX)
-        file: BinaryIO = decompressed(raw)
         try:
-            found = frames(file)
-        except DamagedCapture as damage:
-            raise UsageError(f"expected a capture, but {self.path} {damage.what}.", fix=_FIX) from None
+            found = frames(decompressed(raw))
+        except (DamagedCapture, *BROKEN_COMPRESSION):
+            raise UsageError(f"expected a capture, but {self.path} has damaged compressed data.", fix=_FIX) from None
         if found is None:
             raise UsageError(
                 f"expected a pcap or pcapng file, but {self.path} begins with {raw_start(self.path)}.", fix=_FIX
@@ -71,24 +77,31 @@ class Capture:
         return found
 
     def _decoded(self, source: Iterator[Frame]) -> Iterator[Segment | IcmpMessage]:
-        decode, known = self.decoder.decode, KNOWN
+        plain, decode, known = self.decoder.plain_ethernet, self.decoder.decode, KNOWN
         try:
             for time_s, link_type, data, length in source:
                 if not self.frames:
                     self.first_time_s = time_s
                 self.frames += 1
-                if link_type in known:
-                    packet = decode(time_s, data, length, payload(link_type, data))
-                else:
-                    packet = self._decode_rare(time_s, link_type, data, length)
+                packet: Segment | IcmpMessage | None = None
+                if link_type == ETHERNET:
+                    packet = plain(time_s, data, length)
+                if packet is None:
+                    if link_type in known:
+                        packet = decode(time_s, data, length, payload(link_type, data))
+                    else:
+                        packet = self._decode_rare(time_s, link_type, data, length)
                 if packet is not None:
                     yield packet
         except DamagedCapture as damage:
-            self.truncated = damage.what
-            if not self.frames:
-                raise UsageError(
-                    f"expected a capture, but {self.path} {damage.what} before its first frame.", fix=_FIX
-                ) from None
+            self._cut_short(damage.what)
+        except BROKEN_COMPRESSION:
+            self._cut_short("has compressed data that is damaged or cut off")
+
+    def _cut_short(self, what: str) -> None:
+        self.truncated = what
+        if not self.frames:
+            raise UsageError(f"expected a capture, but {self.path} {what} before its first frame.", fix=_FIX) from None
 
     def _decode_rare(self, time_s: float, link_type: int, data: bytes, length: int) -> Segment | IcmpMessage | None:
         finder = self._finders.get(link_type)
@@ -104,9 +117,12 @@ class Capture:
 
     def no_tcp(self) -> UsageError:
         """The error for a capture in which no TCP segment was found; says what was."""
-        seen = ", ".join(f"{count} {name}" for name, count in self.decoder.seen.most_common(5))
-        if self.decoder.fragments:
-            seen += f"{', ' if seen else ''}{self.decoder.fragments} IP fragments"
+        kinds = [f"{count} {name}" for name, count in self.decoder.seen.most_common(5)]
+        kinds += [f"{self.decoder.fragments} IP fragments"] if self.decoder.fragments else []
+        kinds += [f"{self.decoder.malformed} malformed"] if self.decoder.malformed else []
+        seen = ", ".join(kinds)
+        if self.truncated is not None:
+            seen += f"; it {self.truncated}"
         return UsageError(
             f"expected TCP in {self.path}, saw {self.frames} frames without it ({seen or 'no packets at all'}).",
             fix="capture on the interface that the flow uses, with the filter 'tcp or icmp or icmp6'.",

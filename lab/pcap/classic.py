@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly, read_some
+from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly
 
 MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
@@ -29,17 +29,14 @@ def frames(file: BinaryIO, magic: bytes) -> Iterator[Frame]:
     link_type = struct.unpack(order + "16xI", read_exactly(file, 20))[0] & 0xFFFF
     link_type = _RAW_ALIASES.get(link_type, link_type)
     record = struct.Struct(order + "IIII")
-    unpack, size = record.unpack, record.size
-    while True:
-        header = read_some(file, size)
-        if not header:
-            return
+    unpack, size, read = record.unpack, record.size, file.read
+    while header := read(size):
         if len(header) < size:
             raise DamagedCapture("is cut off inside a record")
         seconds, ticks, captured, length = unpack(header)
         if captured > MAX_FRAME:
             raise DamagedCapture(f"has a record of {captured} octets, longer than any frame")
-        data = read_some(file, captured)
+        data = read(captured)
         if len(data) < captured:
             raise DamagedCapture("is cut off inside a record")
-        yield Frame(seconds + ticks * tick_s, link_type, data, length)
+        yield seconds + ticks * tick_s, link_type, data, length

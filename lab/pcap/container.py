@@ -4,7 +4,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 MAX_FRAME = 1 << 20
 """Octets. The largest offloaded frame (BIG TCP) has 512 KiB; a longer record is damage, not a packet."""
@@ -13,20 +13,12 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _SKIP_CHUNK = 1 << 16
 
 
-class Frame(NamedTuple):
-    """One captured frame."""
+Frame = tuple[float, int, bytes, int]
+"""Time captured (Unix seconds, 0 where the format holds none), link type (LINKTYPE_ value of the tcpdump registry),
+what was captured, and octets on the wire. A plain tuple, since a million of them are made and taken apart at once."""
 
-    time_s: float
-    """Unix time; 0 where the format holds none (simple packet blocks)."""
-
-    link_type: int
-    """LINKTYPE_ value of the tcpdump registry."""
-
-    data: bytes
-    """What was captured of it."""
-
-    length: int
-    """Octets on the wire."""
+BROKEN_COMPRESSION = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What reading raises where a gzipped file is cut off or damaged."""
 
 
 class DamagedCapture(Exception):
@@ -50,27 +42,13 @@ def decompressed(raw: io.BufferedReader) -> BinaryIO:
     return io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), 1 << 16)
 
 
-def read_some(file: BinaryIO, count: int) -> bytes:
-    """Up to ``count`` octets, fewer only at the end of the file.
-
-    Raises:
-        DamagedCapture: the compressed data is broken or ends early.
-    """
-    try:
-        return file.read(count)
-    except EOFError:
-        raise DamagedCapture("is cut off inside its compressed data") from None
-    except (zlib.error, gzip.BadGzipFile):
-        raise DamagedCapture("has damaged compressed data") from None
-
-
 def read_exactly(file: BinaryIO, count: int) -> bytes:
     """Exactly ``count`` octets.
 
     Raises:
         DamagedCapture: the file ends before.
     """
-    data = read_some(file, count)
+    data = file.read(count)
     if len(data) < count:
         raise DamagedCapture("is cut off inside a record")
     return data
@@ -97,7 +75,7 @@ def frames(file: BinaryIO) -> Iterator[Frame] | None:
     """
     from lab.pcap import classic, pcapng  # both import this module
 
-    magic = read_some(file, 4)
+    magic = file.read(4)
     if magic == pcapng.SECTION_MAGIC:
         return pcapng.frames(file)
     if magic in classic.MAGICS:

@@ -25,12 +25,14 @@ _MAX_EXTENSIONS = 16
 _ICMP4_QUOTING = frozenset({3, 4, 5, 11, 12})
 _ICMP6_QUOTING = frozenset({1, 2, 3, 4})
 
+_PLAIN = struct.Struct(">12xHBxHHHBB2x12sIIBBH")
+"""Ethernet, IPv4 without options and TCP in one go; the 12 octets are both addresses and both ports."""
+
 _IPV4 = struct.Struct(">BxHHHBB2x")
 _TCP_FIXED = struct.Struct(">4xIIBBH")
 _TIMESTAMPS = struct.Struct(">II")
 _ONLY_TIMESTAMPS = b"\x01\x01\x08\x0a"
 _MAX_CACHED = 1 << 16
-_MALFORMED = "malformed packets"
 
 
 class Decoder:
@@ -41,8 +43,34 @@ class Decoder:
         """What was not a TCP segment, by name."""
         self.fragments = 0
         """Later fragments of packets, whose ports are in the first one."""
+        self.malformed = 0
+        """Packets that contradict themselves, or of which too little was captured."""
         self.segments = 0
         self._ends: dict[bytes, tuple[Endpoint, Endpoint]] = {}
+
+    def plain_ethernet(self, time_s: float, frame: bytes, length: int) -> Segment | None:
+        """The segment of the most common kind of frame, at a third of the cost; None where ``decode`` must look."""
+        if len(frame) < 54:
+            return None
+        ethertype, first, total, ip_id, fragment, ttl, protocol, ends, seq, ack, offset, flags, window = (
+            _PLAIN.unpack_from(frame)
+        )
+        if ethertype != ETHERTYPE_IPV4 or first != 0x45 or protocol != _TCP or fragment & 0x1FFF:
+            return None
+        header = (offset >> 4) * 4
+        payload = total - 20 - header
+        if payload < 0 or header < 20 or total + 14 > length:
+            return None
+        pair = self._ends.get(ends) or self._endpoints(ends[:8], ends[8:])
+        sack: tuple[tuple[int, int], ...] = ()
+        timestamps: tuple[int, int] | None = None
+        if header > 20:
+            if header == 32 and frame[54:58] == _ONLY_TIMESTAMPS and len(frame) >= 66:
+                timestamps = _TIMESTAMPS.unpack_from(frame, 58)
+            else:
+                sack, timestamps = _options(frame[54 : 34 + header])
+        self.segments += 1
+        return Segment(time_s, pair[0], pair[1], seq, ack, flags, window, payload, sack, timestamps, ip_id, ttl)
 
     def decode(self, time_s: float, frame: bytes, length: int, at: Payload | None) -> Segment | IcmpMessage | None:
         """The segment or ICMP message in a frame; None where there is none.
@@ -54,7 +82,7 @@ class Decoder:
             at: Where the packet begins, from ``link.payload``.
         """
         if at is None:
-            self.seen["undecodable frames"] += 1
+            self.malformed += 1
             return None
         if at.end is not None:
             length = min(length, at.end)
@@ -67,12 +95,12 @@ class Decoder:
 
     def _ipv4(self, time_s: float, frame: bytes, length: int, at: int) -> Segment | IcmpMessage | None:
         if len(frame) < at + 20:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         first, total, ip_id, fragment, ttl, protocol = _IPV4.unpack_from(frame, at)
         header = (first & 0xF) * 4
         if first >> 4 != 4 or header < 20:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         if fragment & 0x1FFF:
             self.fragments += 1
@@ -88,7 +116,7 @@ class Decoder:
 
     def _ipv6(self, time_s: float, frame: bytes, length: int, at: int) -> Segment | IcmpMessage | None:
         if len(frame) < at + 40 or frame[at] >> 4 != 6:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         on_wire = length - at - 40
         payload = min(frame[at + 4] << 8 | frame[at + 5] or on_wire, on_wire)
@@ -111,7 +139,7 @@ class Decoder:
             if protocol not in _EXTENSIONS and protocol not in {_FRAGMENT, _AUTHENTICATION}:
                 return at, protocol
             if len(frame) < at + 8:
-                self.seen[_MALFORMED] += 1
+                self.malformed += 1
                 return None
             if protocol == _FRAGMENT:
                 if (frame[at + 2] << 8 | frame[at + 3]) >> 3:
@@ -124,29 +152,25 @@ class Decoder:
                 size = (frame[at + 1] + 1) * 8
             protocol = frame[at]
             at += size
-        self.seen[_MALFORMED] += 1
+        self.malformed += 1
         return None
 
     def _tcp(
         self, time_s: float, frame: bytes, at: int, payload: int, addresses: bytes, ip_id: int | None, ttl: int
     ) -> Segment | None:
         if len(frame) < at + 16:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         seq, ack, offset, flags, window = _TCP_FIXED.unpack_from(frame, at)
         header = (offset >> 4) * 4
         if header < 20 or header > payload:
-            self.seen[_MALFORMED] += 1
+            self.malformed += 1
             return None
         source, destination = self._endpoints(addresses, frame[at : at + 4])
         sack: tuple[tuple[int, int], ...] = ()
         timestamps: tuple[int, int] | None = None
         if header > 20:
-            options = frame[at + 20 : at + header]
-            if len(options) == 12 and options.startswith(_ONLY_TIMESTAMPS):
-                timestamps = _TIMESTAMPS.unpack_from(options, 4)
-            else:
-                sack, timestamps = _options(options)
+            sack, timestamps = _options(frame[at + 20 : at + header])
         self.segments += 1
         return Segment(
             time_s, source, destination, seq, ack, flags, window, payload - header, sack, timestamps, ip_id, ttl

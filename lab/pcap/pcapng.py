@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly, read_some, skip
+from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly, skip
 
 SECTION_MAGIC = b"\x0a\x0d\x0d\x0a"
 
@@ -33,10 +33,7 @@ def frames(file: BinaryIO) -> Iterator[Frame]:
     """
     order = _read_section(file)
     interfaces: list[_Interface] = []
-    while True:
-        head = read_some(file, 8)
-        if not head:
-            return
+    while head := file.read(8):
         if len(head) < 8:
             raise DamagedCapture("is cut off inside a block")
         if head[:4] == SECTION_MAGIC:
@@ -116,4 +113,4 @@ def _packet(order: str, kind: int, body: bytes, interfaces: list[_Interface]) ->
         raise DamagedCapture("has a packet of an interface that it does not describe")
     interface = interfaces[number]
     time_s = ticks * interface.tick_s + interface.offset_s
-    return Frame(time_s, interface.link_type, body[fixed : fixed + captured], length)
+    return time_s, interface.link_type, body[fixed : fixed + captured], length

@@ -1,0 +1,81 @@
+"""A capture file into conversations, in one pass and bounded memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lab.core.conversation import Conversation
+from lab.core.flow import Endpoint
+from lab.core.icmp import IcmpMessage
+from lab.core.segment import Segment
+from lab.pcap.capture import Capture
+
+MAX_FLOWS = 50_000
+"""Flows that are followed; a scan or a flood beyond it is counted only. At 4 kB each, 200 MB."""
+
+_TICK = 1 << 14
+
+
+@dataclass(slots=True)
+class Flows:
+    """What a capture holds."""
+
+    capture: Capture
+    conversations: list[Conversation] = field(default_factory=list)
+    """In order of their first segment; all closed."""
+
+    not_followed: int = 0
+    """Segments of flows beyond ``MAX_FLOWS``."""
+
+    until: float = 0.0
+    """Time of the last packet."""
+
+    @property
+    def origin(self) -> float:
+        """Time of the capture's first packet, which times count from."""
+        return self.capture.first_time_s or 0.0
+
+
+def read_flows(capture: Capture, *, tick: Callable[[], None] | None = None) -> Flows:
+    """All conversations of a capture.
+
+    Args:
+        capture: Not read yet.
+        tick: Called every few thousand packets.
+
+    Raises:
+        UsageError: the file is missing, empty, not a capture, or holds no TCP.
+    """
+    found = Flows(capture)
+    current: dict[tuple[Endpoint, Endpoint], Conversation] = {}
+    for number, packet in enumerate(capture.packets()):
+        if tick is not None and not number % _TICK:
+            tick()
+        found.until = max(found.until, packet.time_s)
+        key = packet.source, packet.destination
+        conversation = current.get(key)
+        if isinstance(packet, IcmpMessage):
+            if conversation is not None:
+                conversation.add_icmp(packet)
+            continue
+        if conversation is None or conversation.ended_by(packet):
+            if len(found.conversations) >= MAX_FLOWS:
+                found.not_followed += 1
+                continue
+            conversation = _follow(found, current, packet)
+        conversation.add(packet)
+    if not found.conversations:
+        raise capture.no_tcp()
+    for conversation in current.values():
+        conversation.close(found.until)
+    return found
+
+
+def _follow(found: Flows, current: dict[tuple[Endpoint, Endpoint], Conversation], first: Segment) -> Conversation:
+    key = first.source, first.destination
+    before = current.get(key)
+    if before is not None:
+        before.close(first.time_s)
+    conversation = Conversation(first)
+    found.conversations.append(conversation)
+    current[key] = current[key[1], key[0]] = conversation
+    return conversation
