@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 import socket
 import warnings
 from typing import Final, NoReturn
@@ -32,6 +33,8 @@ _FIRST_FD = 3
 def run(requests: socket.socket) -> NoReturn:
     """Send the recorded links, load the libraries, then start services until the fork server ends."""
     kernel.name_process("lab-services")
+    # The kernel reaps the services.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     send_with_fds(requests, links.record(), [])
     for name in _LIBRARIES:
         with warnings.catch_warnings(), contextlib.suppress(Exception):

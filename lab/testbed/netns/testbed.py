@@ -151,6 +151,8 @@ class NetnsTestbed:
             node.let_go()
         self._events.close()
         self._closed = True
+        # Another thread may have held it at the fork; here there is none to release it.
+        self._lock = threading.RLock()
 
 
 def open_testbed(spec: TestbedSpec | None = None) -> NetnsTestbed:
