@@ -53,7 +53,8 @@ class Watched:
     programs: Mapping[str, Process | None]
     bystander: Process
     bystander_port: int
-    talked: bool
+    reconnect: Process | None
+    """A client that tried a new connection while the old one was dark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         healed=watched.healed,
         watched_until=watched.until,
         counters=deltas,
-        talked=watched.talked,
+        reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
     )
     return findings, classes
 
@@ -227,7 +228,7 @@ def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
     )
     for direction in cut_directions(watched.fault.direction):
         near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
-        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark)
+        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
 
 
 def _in_the_dark(time_s: float, watched: Watched) -> bool:
@@ -245,6 +246,11 @@ def _error_at(process: Process | None, since: float) -> float | None:
         return None
     error = first_error(line for line in process.lines if line.at >= since)
     return None if error is None else instant_of(error)
+
+
+def _connected(client: Process) -> bool:
+    events = map(event_of, client.lines)
+    return any(e is not None and e.get("event") == "connected" for e in events)
 
 
 def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
