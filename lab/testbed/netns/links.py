@@ -145,7 +145,8 @@ def _interfaces(node: str) -> list[Interface]:
 
 
 def _gateways(node: str) -> list[str]:
-    return [address for link in LINKS if link.outer.node == node for address in (link.inner.ipv4, link.inner.ipv6)]
+    gateways = [link.inner for link in LINKS if link.outer.node == node]
+    return [one.ipv4 for one in gateways] + [one.ipv6 for one in gateways if has_ipv6()]
 
 
 def _defaults(node: str) -> dict[str, str]:
@@ -158,7 +159,8 @@ def _defaults(node: str) -> dict[str, str]:
 def _configure(batch: "IPBatch", interface: Interface) -> None:
     index = _INDEX_OF[interface.link]
     batch.addr("add", index=index, address=interface.ipv4, prefixlen=PREFIX_V4)
-    batch.addr("add", index=index, address=interface.ipv6, prefixlen=PREFIX_V6, flags=_IFA_F_NODAD)
+    if has_ipv6():
+        batch.addr("add", index=index, address=interface.ipv6, prefixlen=PREFIX_V6, flags=_IFA_F_NODAD)
     batch.link("set", index=index, state="up")
 
 

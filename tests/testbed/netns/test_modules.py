@@ -27,6 +27,12 @@ if mode == "look":
     status = dict(line.split(":") for line in open("/proc/self/status"))
     print(int(status["CapEff"], 16) != 0, os.geteuid() == 0, status["SigIgn"].strip())
     print(sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:-1], os.getsid(0) == os.getpid())
+if mode == "connect":
+    listener = socket.create_server(("localhost", 7000))
+    connection = socket.create_connection(("localhost", 7000))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1234)
+    print("from", connection.getsockname()[1], flush=True)
+    threading.Event().wait()
 if mode == "wait":
     threading.Event().wait()
 """
@@ -94,6 +100,17 @@ def test_the_program_holds_nothing_of_the_agent(testbed: NetnsTestbed, folder: P
     root = os.geteuid() == 0
     assert capabilities.split()[:2] == [str(root), str(root)]
     assert descriptors == "[0, 1, 2] True"
+
+
+def test_the_agent_can_read_the_programs_socket_options(testbed: NetnsTestbed, folder: Path) -> None:
+    process = run(testbed, folder, "connect")
+    port = int(process.wait_for_line("from", 10).text.split()[1])
+
+    options = testbed.server.socket_options(port, 7000)
+
+    assert options is not None
+    assert options.user_timeout_s == 1.234
+    process.send_signal(signal.SIGKILL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

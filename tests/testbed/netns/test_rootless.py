@@ -5,6 +5,8 @@ import pwd
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ import pytest
 import lab
 
 PROGRAM = """
-import os
+import os, sys
+from pathlib import Path
 from lab.testbed.netns import NetnsTestbed
 from lab.testbed.ports import TestbedSpec
 
+FOLDER = sys.argv[1]
 SERVER = "import socket; s = socket.create_server(('', 80)); print('up', flush=True); s.accept()[0].sendall(b'hello')"
 CLIENT = "import socket; print(socket.create_connection(('server', 80)).recv(99))"
 LOOK = "import os; print(os.getuid(), [line.split()[1] for line in open('/proc/self/status') if line[:6] == 'CapEff'])"
@@ -27,10 +31,33 @@ with NetnsTestbed(TestbedSpec(sysctls={"client": {"net.ipv4.tcp_retries2": "5"}}
     client.wait(10)
     look = testbed.client.spawn(["python3", "-c", LOOK])
     look.wait(10)
+    program = testbed.client.spawn_module("lab_test_connect", env={}, cwd=Path(FOLDER))
+    port = int(program.wait_for_line("from", 10).text.split()[1])
+    print(testbed.client.socket_options(port, 7000).user_timeout_s)
     print(os.getuid(), [line.text for line in client.lines])
     print([line.text for line in look.lines])
     print(testbed.client.read_sysctl("net.ipv4.tcp_retries2"), os.path.exists(f"/proc/{look.pid}"))
 """
+
+
+CONNECT = """
+import socket, threading
+listener = socket.create_server(("localhost", 7000))
+connection = socket.create_connection(("localhost", 7000))
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1234)
+print("from", connection.getsockname()[1], flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A module that an ordinary user may read; pytest's own folders are root's."""
+    with tempfile.TemporaryDirectory(prefix="rootless-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "lab_test_connect.py").write_text(CONNECT)
+        yield folder
 
 
 def interpreter_for_everyone() -> str:
@@ -58,12 +85,13 @@ def as_ordinary_user(argv: list[str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_an_ordinary_user_gets_a_whole_testbed_and_its_commands_hold_no_privilege() -> None:
-    done = as_ordinary_user([interpreter_for_everyone(), "-c", PROGRAM])
+def test_an_ordinary_user_gets_a_whole_testbed_and_its_commands_hold_no_privilege(folder: Path) -> None:
+    done = as_ordinary_user([interpreter_for_everyone(), "-c", PROGRAM, str(folder)])
 
     assert done.returncode == 0, done.stderr
     uid = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
     assert done.stdout.splitlines() == [
+        "1.234",
         f"""{uid} ["b'hello'"]""",
         f"""["{uid} ['{0:016x}']"]""",
         "5 False",
