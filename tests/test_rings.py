@@ -38,7 +38,7 @@ PLACES = {
     "pydantic": ("report/",),
     "pyroute2": ("testbed/",),
     "pytest": ("experiments/",),
-    "rich": ("cli/", "report/text.py"),
+    "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
     "testcontainers": (),
     "typer": ("cli/",),
