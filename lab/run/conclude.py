@@ -15,7 +15,7 @@ from lab.core.verdict import Kind, judge, why
 from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
-from lab.run.checks import predictions, proofs
+from lab.run.checks import disturbed, predictions, proofs
 from lab.run.evidence import crossed_summary
 from lab.run.findings import EndFinding, Findings
 from lab.run.forecast import EndForecast
@@ -52,6 +52,7 @@ def conclude(known: Known, found: Findings) -> r.Record:
         update={
             "outcome": r.Outcome(outcome.value),
             "interrupted": False,
+            "disturbed": disturbed(checks),
             "horizon_s": found.horizon_s,
             "fault": base.fault.model_copy(
                 update={

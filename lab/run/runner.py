@@ -81,7 +81,6 @@ class Run:
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
-        self._up_at = 0.0
         self._reconnect: Process | None = None
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
@@ -128,7 +127,6 @@ class Run:
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        self._up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
         self._programs["server"] = stage.server
         self._know(settings={node.name: read_settings(node) for node in nodes})
@@ -145,7 +143,7 @@ class Run:
         testbed.router.prepare(fault)
         for node in (testbed.client, testbed.server):
             node.watch(flow)
-        self._patience.pause_until(self._up_at + CALM_S)
+        self._patience.pause_until(stage.captured_since + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._timeline.anchor(cut.done_at)
@@ -191,11 +189,12 @@ class Run:
             refuse_exit(client, "could be cut off")
         if self.spec.client_state is State.ZERO_WINDOW:
             wait_for_window_probe(node, flow, self._patience)
-        if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
-            candidates = established(node.sockets(), self.spec.port)
-            if not candidates:
-                raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
-            choose(candidates, None)
+        samples = node.sockets()
+        if sample_of(samples, flow) is None:
+            raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
+        others = [s for s in established(samples, self.spec.port) if s.local != flow.client]
+        if others and self.spec.flow is None:
+            choose([sample_of(samples, flow) or others[0], *others], None)
         return flow
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
@@ -207,7 +206,9 @@ class Run:
         forecasts = {}
         for node, end, state in ends:
             sample = sample_of(node.sockets(), end)
-            options = None if sample is None else node.socket_options(end.client.port, end.server.port)
+            options = self.spec.declared_options if node.name == "client" else None
+            if sample is not None:
+                options = node.socket_options(end.client.port, end.server.port)
             forecasts[node.name] = forecast(
                 state,
                 sample,
