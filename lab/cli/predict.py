@@ -164,7 +164,8 @@ def _settings(profile: str, hz: int) -> "KernelSettings":
     from dataclasses import replace
 
     from lab.core.kernel import LINUX_DEFAULTS
-    from lab.core.profiles import parse_profile, profile_named
+    from lab.core.profile_file import parse_profile
+    from lab.core.profiles import profile_named
 
     chosen = parse_profile(_toml(Path(profile)), name=profile) if profile.endswith(".toml") else profile_named(profile)
     return chosen.settings(on=replace(LINUX_DEFAULTS, hz=hz))

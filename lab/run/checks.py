@@ -3,9 +3,12 @@
 Proofs come first: a run that fails one is INVALID, whatever the clock said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from lab.core.aftermath import Aftermath, judge
+from lab.core.aftermath_rules import Observed
 from lab.core.flow import Direction
+from lab.core.segment_class import Trigger
 from lab.core.verdict import Check, Kind
 from lab.run.findings import EndFinding, Findings
 
@@ -22,8 +25,20 @@ DATED_WITHIN_S = 0.020
 WITNESS_S = 0.030
 """How far the sampled death and the program's own error may lie apart: the dating, and a process's wake-up."""
 
+DELAYED_ACK_S = 0.06
+"""How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
+
+DISTURBABLE = ("capture-complete", "bystander-unharmed", "clocks-steady", "death-dated", "witnesses-agree")
+"""Ends of the names of proofs that a busy machine can spoil; the others say that something is wrong."""
+
 BYSTANDER_GAP_S = 2.0
 """Ten of its intervals: longer silence means that something else than the fault disturbed the path."""
+
+
+def disturbed(checks: Iterable[Check]) -> bool:
+    """Whether all the proofs that failed are of the kind that a busy machine can spoil: the run is worth repeating."""
+    failed = [check.name for check in checks if check.kind is Kind.PROOF and not check.ok]
+    return bool(failed) and all(name.endswith(DISTURBABLE) for name in failed)
 
 
 def proofs(found: Findings) -> list[Check]:
@@ -155,6 +170,9 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
     if found.healed is not None and end.sends and (due is None or found.healed.done_at < due[0]):
         yield from _healed(end, found)
         return
+    if end.let_go_at is not None and (due is None or end.let_go_at < due[0]):
+        yield check("alive", True, f"its program closed it at {end.let_go_at - cut_at:.3f} s, before anything was due")
+        return
     if gone_at is None:
         closed = due is not None and found.watched_until > due[1]
         yield check("alive", not closed, _still_there(end, found))
@@ -173,8 +191,27 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
     )
     cause = end.branch.cause.value
     yield check("cause", end.fate.cause == cause, f"{end.fate.cause}, predicted {cause}")
+    after = aftermath(end, gone_at)
+    yield check("rule", after.holds, after.sentence)
     yield check(
         "copies", low <= copies <= (copies if high is None else high), f"{copies}, {low} to {_count(high)} predicted"
+    )
+
+
+def aftermath(end: EndFinding, gone_at: float) -> Aftermath:
+    """Given the copies seen, was the death the first expiry at or past the bound?"""
+    origin = end.anchor or 0.0
+    copies = end.traffic.copies
+    within = end.fate.within_s
+    return judge(
+        end.forecast.situation(sends=end.sends),
+        Observed(
+            copies_s=tuple(c.segment.time_s - origin for c in copies),
+            # The latest instant that it can have been; it may have been earlier by the whole width.
+            death_s=gone_at + within - origin,
+            loss_probe=bool(copies) and copies[0].trigger is Trigger.PROBE,
+            tolerance_s=DATED_WITHIN_S + 2 * within,
+        ),
     )
 
 
@@ -191,7 +228,7 @@ def _healed(end: EndFinding, found: Findings) -> Iterator[Check]:
         ),
         None,
     )
-    ok = bool(after) and recovered is not None and recovered - after[0] < DATED_WITHIN_S and end.fate.gone_at is None
+    ok = bool(after) and recovered is not None and recovered - after[0] < DELAYED_ACK_S and end.fate.gone_at is None
     if planned is not None and after and anchor is not None:
         ok = ok and after[0] - anchor <= planned[1]
     seen = "never" if recovered is None else f"{recovered - found.healed.done_at:.3f} s after the heal"

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from lab.core.fault import Matched
 from lab.core.flow import Direction
 from lab.core.hole import Passage
-from lab.core.prediction import GiveUp
+from lab.core.prediction import GiveUp, State
 from lab.run.evidence import KernelFate, Noticing, Traffic
 from lab.run.forecast import EndForecast
 from lab.testbed.ports import CaptureSummary, CutReceipt
+
+ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
+"""States that a socket enters when its program closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ class EndFinding:
 
     @property
     def sends(self) -> bool:
-        """Whether it had something to lose."""
-        return self.traffic.lost_at is not None
+        """Whether it had something to lose; a closed window keeps back what it has."""
+        return self.traffic.lost_at is not None or self.forecast.state is State.ZERO_WINDOW
 
     @property
     def branch(self) -> GiveUp:
@@ -52,6 +55,14 @@ class EndFinding:
     def anchor(self) -> float | None:
         """What that branch counts from, CLOCK_MONOTONIC."""
         return self.forecast.anchor(self.traffic.lost_at, self.traffic.heard_at or self.forecast.heard_at)
+
+    @property
+    def let_go_at(self) -> float | None:
+        """When the program closed a socket that its kernel had not given up, CLOCK_MONOTONIC.
+
+        None in the states that begin with a close: there the kernel's end is what the run is about.
+        """
+        return None if self.forecast.state in ORPHANED else self.fate.closed_at
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -98,8 +109,8 @@ class Findings:
     counters: Mapping[str, Mapping[str, int]]
     """Per node, how far each counter moved."""
 
-    talked: bool
-    """Whether data had gone both ways before the cut."""
+    reconnected: bool | None
+    """Whether a new connection was set up while the old one was dark; None where none was tried."""
 
     @property
     def ends(self) -> tuple[EndFinding, EndFinding]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from lab.core.errors import InvalidRun, Unsupported
 from lab.core.giveup import predict
-from lab.core.kernel import KNOBS, KernelSettings, from_sysctls
+from lab.core.kernel import KNOBS, from_sysctls
 from lab.core.prediction import GiveUp, Situation, State
-from lab.core.socket import SocketOptions, SocketSample
+from lab.core.socket import SocketOptions, SocketSample, Timer
 from lab.testbed.ports import Node
 
 HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
@@ -21,10 +21,12 @@ HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
 class EndForecast:
     """Both branches of one end, stated before the cut."""
 
-    state: State
     sending: GiveUp
     idle: GiveUp
-    settings: KernelSettings
+    sending_situation: Situation
+    """What the branch was predicted from."""
+
+    idle_situation: Situation
     sysctls: Mapping[str, str]
     options: SocketOptions | None
     """None where the descriptor could not be read; then the kernel's defaults were assumed."""
@@ -33,15 +35,24 @@ class EndForecast:
     """The socket as it was; None where it does not exist yet."""
 
     @property
+    def state(self) -> State:
+        """What the socket is doing when its path goes dark."""
+        return self.sending_situation.state
+
+    @property
     def heard_at(self) -> float | None:
         """When this end last received anything, CLOCK_MONOTONIC; None without a sample."""
         if self.sample is None:
             return None
-        return self.sample.at - min(self.sample.last_ack_received_s, self.sample.last_data_received_s)
+        return _heard_at(self.sample)
 
     def branch(self, *, sends: bool) -> GiveUp:
         """The branch that applies."""
         return self.sending if sends else self.idle
+
+    def situation(self, *, sends: bool) -> Situation:
+        """What the branch that applies was predicted from."""
+        return self.sending_situation if sends else self.idle_situation
 
     def anchor(self, sent_at: float | None, heard_at: float | None) -> float | None:
         """The instant that the applying branch counts from, CLOCK_MONOTONIC.
@@ -112,17 +123,30 @@ def forecast(
         if sample is None:
             raise InvalidRun("A zero window was to be cut, but the socket had vanished before the cut.")
         situation = replace(situation, backoff=max(sample.backoff - sample.retransmits, 0))
-    idle = replace(situation, state=State.ESTABLISHED, busy=False, writes_on=False)
-    sending = predict(situation)
+    idle = replace(
+        situation, state=State.ESTABLISHED, busy=False, writes_on=False, keepalive_due_s=_keepalive_due(sample)
+    )
+    if state is State.FIN_WAIT_2:
+        idle = situation
     return EndForecast(
-        state=state,
-        sending=sending,
-        idle=sending if state is State.FIN_WAIT_2 else predict(idle),
-        settings=settings,
+        sending=predict(situation),
+        idle=predict(idle),
+        sending_situation=situation,
+        idle_situation=idle,
         sysctls=dict(sysctls),
         options=options,
         sample=sample,
     )
+
+
+def _heard_at(sample: SocketSample) -> float:
+    return sample.at - min(sample.last_ack_received_s, sample.last_data_received_s)
+
+
+def _keepalive_due(sample: SocketSample | None) -> float | None:
+    if sample is None or sample.timer is not Timer.KEEPALIVE or sample.expires_s is None:
+        return None
+    return sample.at + sample.expires_s - _heard_at(sample)
 
 
 def _plain_rto(sample: SocketSample | None) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from lab.core.errors import LabError, UsageError
@@ -20,7 +21,17 @@ from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
 from lab.run.collect import Watched, collect, nudge_silent_directions
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
-from lab.run.flowfinder import choose, established, find_flow, refuse_exit, sample_of, tail, wait_for_talk
+from lab.run.flowfinder import (
+    TALK_TIMEOUT_S,
+    choose,
+    established,
+    find_flow,
+    refuse_exit,
+    sample_of,
+    tail,
+    wait_for_talk,
+    wait_for_window_probe,
+)
 from lab.run.forecast import EndForecast, forecast, read_settings
 from lab.run.patience import Patience, Stopped
 from lab.run.spec import Action, RunSpec
@@ -70,7 +81,7 @@ class Run:
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
-        self._up_at = 0.0
+        self._reconnect: Process | None = None
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
 
@@ -116,7 +127,6 @@ class Run:
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        self._up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
         self._programs["server"] = stage.server
         self._know(settings={node.name: read_settings(node) for node in nodes})
@@ -124,15 +134,16 @@ class Run:
 
     def _run(self, stage: Stage) -> Record:
         testbed = stage.testbed
-        flow, talked = self._connect(stage) if self.spec.connect_from is None else (None, True)
-        if flow is None:
-            flow = hole_before_connect(stage, self.spec.connect_from or 0)
+        if self.spec.connect_from is None:
+            flow = self._connect(stage)
+        else:
+            flow = hole_before_connect(stage, self.spec.connect_from)
         fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
         self._know(flow=flow, fault=fault)
         testbed.router.prepare(fault)
         for node in (testbed.client, testbed.server):
             node.watch(flow)
-        self._patience.pause_until(self._up_at + CALM_S)
+        self._patience.pause_until(stage.captured_since + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._timeline.anchor(cut.done_at)
@@ -153,30 +164,38 @@ class Run:
             programs={name: self._programs.get(name) for name in ("client", "server")},
             bystander=stage.bystander,
             bystander_port=stage.bystander_port,
-            talked=talked,
+            reconnect=self._reconnect,
         )
         findings, classes = collect(watched)
         write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
         return conclude(self._known, findings)
 
-    def _connect(self, stage: Stage) -> tuple[FourTuple, bool]:
+    def _connect(self, stage: Stage) -> FourTuple:
         """Start the client, find its flow, let it talk, and wait for the moment of the cut."""
         node = stage.testbed.client
         client = self._programs["client"] = start(self.spec.client, node)
         flow = find_flow(node, client, self.spec.port, self.spec.flow, self._patience)
         self.observe("client", "connected", flow=str(flow))
-        talked = wait_for_talk(node, client, flow, self._patience)
+        if self.spec.talks and not wait_for_talk(node, client, flow, self._patience):
+            raise UsageError(
+                f"Data in both directions was expected before the cut; after {TALK_TIMEOUT_S:g} s {flow} had none.",
+                fix="let the programs exchange something first",
+            )
         ready_at = self._patience.now()
         self._act([a for a in self.spec.actions if a.at_s < 0], ready_at + self.spec.cut_after_s)
         self._patience.pause_until(ready_at + self.spec.cut_after_s)
-        refuse_exit(client, "could be cut off")
         refuse_exit(stage.server, "could be cut off")
-        if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
-            candidates = established(node.sockets(), self.spec.port)
-            if not candidates:
-                raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
-            choose(candidates, None)
-        return flow, talked
+        if self.spec.client_state is not State.FIN_WAIT_2:
+            refuse_exit(client, "could be cut off")
+        if self.spec.client_state is State.ZERO_WINDOW:
+            wait_for_window_probe(node, flow, self._patience)
+        samples = node.sockets()
+        if sample_of(samples, flow) is None:
+            raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
+        others = [s for s in established(samples, self.spec.port) if s.local != flow.client]
+        if others and self.spec.flow is None:
+            choose([sample_of(samples, flow) or others[0], *others], None)
+        return flow
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
@@ -187,7 +206,9 @@ class Run:
         forecasts = {}
         for node, end, state in ends:
             sample = sample_of(node.sockets(), end)
-            options = None if sample is None else node.socket_options(end.client.port, end.server.port)
+            options = self.spec.declared_options if node.name == "client" else None
+            if sample is not None:
+                options = node.socket_options(end.client.port, end.server.port)
             forecasts[node.name] = forecast(
                 state,
                 sample,
@@ -214,7 +235,9 @@ class Run:
         self, testbed: Testbed, fault: Fault, cut: CutReceipt, forecasts: Mapping[str, EndForecast]
     ) -> tuple[CutReceipt | None, float]:
         """Act and heal on time, and watch until the fates are known."""
-        planned = [(action.at_s, action) for action in self.spec.actions if action.at_s >= 0]
+        planned = [(action.at_s, partial(self._do, action)) for action in self.spec.actions if action.at_s >= 0]
+        if self.spec.reconnect_at_s is not None:
+            planned.append((self.spec.reconnect_at_s, partial(self._try_new_connection, testbed)))
         heal_at = None if self.spec.heal_after_s is None else cut.done_at + self.spec.heal_after_s
         healed: list[CutReceipt] = []
         flow = fault.flow
@@ -226,7 +249,7 @@ class Run:
         def do_what_is_due() -> None:
             now = self._patience.now()
             while planned and cut.done_at + planned[0][0] <= now:
-                self._write_line(planned.pop(0)[1])
+                planned.pop(0)[1]()
             if heal_at is not None and not healed and now >= heal_at:
                 nudge_silent_directions(testbed, fault)
                 healed.append(testbed.router.heal(fault))
@@ -255,11 +278,21 @@ class Run:
     def _act(self, actions: Sequence[Action], cut_at: float) -> None:
         for action in sorted(actions, key=lambda a: a.at_s):
             self._patience.pause_until(cut_at + action.at_s)
-            self._write_line(action)
+            self._do(action)
 
-    def _write_line(self, action: Action) -> None:
-        self._programs[action.node].write(action.text + "\n")
-        self.observe(action.node, "action", text=action.text)
+    def _do(self, action: Action) -> None:
+        if action.signal is None:
+            self._programs[action.node].write(action.text + "\n")
+            self.observe(action.node, "action", text=action.text)
+        else:
+            self._programs[action.node].send_signal(action.signal)
+            self.observe(action.node, "action", signal=action.signal)
+
+    def _try_new_connection(self, testbed: Testbed) -> None:
+        self.observe("client", "reconnect")
+        self._reconnect = testbed.client.spawn_module(
+            "lab.programs.client", ("server", str(self.spec.port), "--connect-only")
+        )
 
     def _know(self, **facts: object) -> None:
         self._known = replace(self._known, **facts)  # type: ignore[arg-type]  # names are Known's own

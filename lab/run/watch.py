@@ -69,6 +69,8 @@ class EndWatch:
 
 def awaits_acknowledgment(sample: SocketSample) -> bool:
     """Whether the end has sent, or wants to send, something that the other side has not acknowledged."""
+    if sample.state in (TcpState.SYN_RECV, TcpState.NEW_SYN_RECV):
+        return True
     return sample.state is not TcpState.LISTEN and (sample.unacked > 0 or sample.send_queue > 0)
 
 

@@ -42,6 +42,10 @@ _PROTOCOL_NONE, _PROTOCOL_ALL = 0, 3
 _ETHERNET = 1
 """``ARPHRD_ETHER`` (linux/if_arp.h), what veth links are."""
 
+_LINGER_S = 0.02
+"""How long the intake goes on after the instant that the summary calls the stop: a packet that came in before it has
+left by then, or never will."""
+
 _DRAIN_TIMEOUT_S = 10.0
 """Taking a full ring to a slow disk; ordinarily a drain lasts two retire periods."""
 
@@ -113,11 +117,14 @@ class Capture:
         """
         if self._failure is None:
             with self._failing():
-                for side in self._sides.values():
-                    side.write_ready()
+                self._write_ready()
 
     def stop(self) -> CaptureSummary:
         """Let no more packets in, write what is in the rings, close; the files are complete when this returns.
+
+        Returns:
+            Paths and counts. What came in on one side from ``started_at`` to ``stopped_at`` is there, and so is its way
+            out on the other side, if it had one; the files go on a little longer than that.
 
         Raises:
             UsageError: it is not running.
@@ -174,6 +181,10 @@ class Capture:
         except InvalidRun as error:
             self._failure = error
 
+    def _write_ready(self) -> None:
+        for side in self._sides.values():
+            side.write_ready()
+
     def _drain(self) -> None:
         """Stop the intake and write what the rings hold, until what was written is what the kernel counted.
 
@@ -181,14 +192,18 @@ class Capture:
         intake was stopped.
         """
         poll = select.poll()
+        for fileno in self.filenos:
+            poll.register(fileno, select.POLLIN)
+        linger = time.monotonic() + _LINGER_S
+        while (rest := linger - time.monotonic()) > 0:
+            poll.poll(rest * 1000)
+            self._write_ready()
         for side in self._sides.values():
             side.stop_intake()
-            poll.register(side.fileno, select.POLLIN)
         deadline = time.monotonic() + _DRAIN_TIMEOUT_S
         settled = False
         while True:
-            for side in self._sides.values():
-                side.write_ready()
+            self._write_ready()
             missing = {side.path.name: side.missing for side in self._sides.values() if side.missing}
             if settled and not missing:
                 return

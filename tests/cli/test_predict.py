@@ -1,6 +1,7 @@
 """``lab predict`` keeps to its contract: keys, never as null, words for people, errors with a fix."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,18 @@ def test_a_profile_that_is_not_toml_says_so(tmp_path: Path) -> None:
     profile.write_text("tcp_retries2: 3\n", encoding="utf-8")
     with pytest.raises(UsageError, match="is not TOML"):
         run("--profile", str(profile))
+
+
+MODEL = (Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `(--[^`]+)`[^|]* \| ([\d.]+) to ([\d.]+) \| (\d+) \|", MODEL, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("arguments", "low", "high", "copies"), ROWS, ids=[row[0] for row in ROWS])
+def test_the_table_of_the_model_is_what_the_command_prints(arguments: str, low: str, high: str, copies: str) -> None:
+    found = as_json(*arguments.split())
+    assert [f"{edge:.3f}" for edge in found["window_s"]] == [low, high]
+    assert found["copies"] == [int(copies)] * 2
+
+
+def test_the_table_of_the_model_has_rows() -> None:
+    assert len(ROWS) > 20

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.core.aftermath import Observed, judge
+from lab.core.aftermath import judge
+from lab.core.aftermath_rules import Observed
 from lab.core.kernel import KernelSettings
 from lab.core.prediction import Situation, State
 from lab.core.socket import SocketOptions

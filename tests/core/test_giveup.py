@@ -92,6 +92,9 @@ OTHERS = [
         rto_s=0.212,
         options={"user_timeout_s": 3},
     ),
+    # A drop in the sender's own OUTPUT looks the same to its kernel: seconds from the write.
+    case(6.459, Cause.PROBES, packets=4, state=State.ZERO_WINDOW, settings={"retries2": 4}),
+    case(5.572, Cause.PROBES, packets=6, state=State.ZERO_WINDOW, settings={"retries2": 6, "rto_max_ms": 1000}),
     # Zero window, peer alive: seconds from the packet that closed the window.
     case(
         20.408,
@@ -284,7 +287,7 @@ def test_copies_without_end_are_refused() -> None:
     user_timeout_s=st.one_of(st.none(), st.floats(0.01, 100)),
     hz=st.sampled_from([100, 250, 300, 1000]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_windows_are_inside_what_the_waits_add_up_to(
     retries2: int, rto_max_ms: int, rto_min_us: int, segments: int, user_timeout_s: float | None, hz: int
 ) -> None:

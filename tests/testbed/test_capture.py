@@ -231,9 +231,10 @@ def test_a_killed_capture_leaves_readable_files(places: Places, folder: Path) ->
     flow = places.connect()
     places.client.call(send, flow, b"data")
     assert places.server.call(receive, flow, 4)
-    _wait_for(lambda: b"data" in [payload for payload, _ in _payloads(folder / "right.pcapng", flow)])
+    paths = [folder / "left.pcapng", folder / "right.pcapng"]
+    _wait_for(lambda: all(_payloads(path, flow) for path in paths))
     places.router.call(_kill_capture)
-    assert [payload for payload, _ in _payloads(folder / "left.pcapng", flow)] == [b"data"]
+    assert [_payloads(path, flow) for path in paths] == [[(b"data", True)]] * 2
     if shutil.which("tshark"):
         assert len(_tshark(folder / "left.pcapng", "tcp.len == 4")) == 1
 

@@ -4,11 +4,12 @@ import select
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from lab.testbed.ring import BLOCK_BYTES, RETIRE_MS, Count, PacketRing
-from tests.testbed.places import LEFT, Places, ip, three_places
+from tests.testbed.places import Places, ip, three_places
 
 _ETH_P_ALL = 3
 _TEST_PROTOCOL = b"\x88\xb5"
@@ -18,8 +19,7 @@ _TEST_PROTOCOL = b"\x88\xb5"
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
     with three_places() as places:
-        # Else the interface sends of its own accord.
-        places.router.call(ip, "link", "set", LEFT, "addrgenmode", "none")
+        places.router.call(_make_quiet_interface)
         yield places
 
 
@@ -64,6 +64,16 @@ def test_a_stopped_ring_lets_nothing_in_and_gives_out_what_it_holds(places: Plac
 
 # What runs in the place.
 
+_INTERFACE = "ring0"
+
+
+def _make_quiet_interface() -> None:
+    """One that sends nothing of its own accord."""
+    ip("link", "add", _INTERFACE, "type", "veth", "peer", "name", "ring1")
+    for interface in (_INTERFACE, "ring1"):
+        Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6").write_text("1")
+        ip("link", "set", interface, "arp", "off", "up")
+
 
 @dataclass(frozen=True, slots=True)
 class _Result:
@@ -81,9 +91,9 @@ class _Wire:
     def __init__(self, ring_bytes: int) -> None:
         self.receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self.ring = PacketRing(self.receiver, ring_bytes)
-        self.receiver.bind((LEFT, _ETH_P_ALL))
+        self.receiver.bind((_INTERFACE, _ETH_P_ALL))
         self.sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        self.sender.bind((LEFT, 0))
+        self.sender.bind((_INTERFACE, 0))
 
     def send(self, size: int) -> None:
         self.sender.send((b"\xff" * 6 + b"\x02" + b"\0" * 5 + _TEST_PROTOCOL).ljust(size, b"x"))

@@ -1,7 +1,7 @@
-"""Give-up of sockets that send no data into the hole: idle, zero window, SYN_RECEIVED, FIN_WAIT_2.
+"""Give-up of sockets that only probe: idle with keepalive, and held back by a zero window.
 
-Sources: ``tcp_keepalive_timer``, ``tcp_probe_timer`` and ``tcp_send_probe0`` (``net/ipv4/tcp_timer.c``,
-``tcp_output.c``), ``reqsk_timer_handler`` (``inet_connection_sock.c``), ``tcp_fin_time`` and ``tcp_time_wait``.
+Sources: ``tcp_keepalive_timer`` and ``tcp_probe_timer`` in ``net/ipv4/tcp_timer.c``, ``tcp_send_probe0`` in
+``tcp_output.c``.
 """
 
 import math
@@ -10,17 +10,8 @@ from dataclasses import dataclass
 
 from lab.core.courses import Course, Start, all_courses, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
-from lab.core.rto import RTO_BASE_S, SYN_RTO_S, initial_rto_s
+from lab.core.rto import RTO_BASE_S, initial_rto_s
 from lab.core.timerwheel import granularity, to_jiffies
-
-_SYNACK_RTO_MAX_S = 120.0
-"""TCP_RTO_MAX: SYN/ACK timers of Linux 6.18 do not read tcp_rto_max_ms."""
-
-_TIMEWAIT_S = 60.0
-"""TCP_TIMEWAIT_LEN."""
-
-_LINGER2_MAX_S = 120.0
-"""TCP_FIN_TIMEOUT_MAX: a larger TCP_LINGER2 counts as this."""
 
 _MOST_PROBE_DOUBLINGS = 10
 """``tcp_probe0_when``: ilog2(TCP_RTO_MAX / TCP_RTO_MIN) + 1."""
@@ -28,23 +19,21 @@ _MOST_PROBE_DOUBLINGS = 10
 _SHORTEST_WAIT = 2
 """TCP_TIMEOUT_MIN, jiffies: what ``tcp_clamp_probe0_to_user_timeout`` leaves at least."""
 
-_ROUNDING = 1e-6
-
-NEVER_IDLE = GiveUp(Cause.NONE, "nothing is sent and keepalive is off: the kernel never notices")
-NEVER_PROBING = GiveUp(Cause.NONE, "the peer answers the window probes: no limit applies", copies=(0, None))
-NEVER_FIN_WAIT_2 = GiveUp(Cause.NONE, "the program still holds the socket: FIN_WAIT_2 has no limit")
+_NEVER_IDLE = GiveUp(Cause.NONE, "nothing is sent and keepalive is off: the kernel never notices")
+_NEVER_PROBING = GiveUp(Cause.NONE, "the peer answers the window probes: no limit applies", copies=(0, None))
 
 
 def predict_idle(situation: Situation) -> GiveUp:
     """When keepalive ends an established socket that has nothing to send; never without keepalive.
 
     The first probe leaves when the last packet received is ``keepalive_idle_s`` old, at the next expiry of a timer that
-    may have been armed long before; so its lateness is anything up to one bucket. The death is the expiry after the
+    may have been armed long before; so its lateness is anything up to one bucket. A probe that was answered has set the
+    timer to the interval, whatever the idle time (``tcp_keepalive_timer``). The death is the expiry after the
     last probe, or, with a user timeout, the first one past that with a probe out, whatever the count.
     """
     options, settings = situation.options, situation.settings
     if not options.keepalive:
-        return NEVER_IDLE
+        return _NEVER_IDLE
     timer = keepalive_timer(situation)
     courses = all_courses(timer.courses, granularity(timer.interval))
     windows = summarise(courses, lambda _: CopyKind.KEEPALIVE_PROBE, settings.hz)
@@ -59,9 +48,13 @@ def predict_idle(situation: Situation) -> GiveUp:
 def keepalive_timer(situation: Situation) -> "KeepaliveTimer":
     """The keepalive timer of an idle socket that has one."""
     options, settings = situation.options, situation.settings
+    idle = to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz)
+    interval = to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz)
+    due = to_jiffies(situation.keepalive_due_s or 0.0, settings.hz)
     return KeepaliveTimer(
-        idle=to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz),
-        interval=to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz),
+        first=max(idle, due),
+        lateness=granularity(idle if due <= idle else max(idle, interval)),
+        interval=interval,
         count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
         user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
     )
@@ -71,14 +64,19 @@ def keepalive_timer(situation: Situation) -> "KeepaliveTimer":
 class KeepaliveTimer:
     """The keepalive timer, in jiffies."""
 
-    idle: int
+    first: int
+    """From the last packet received to the first expiry that sends a probe."""
+
+    lateness: int
+    """How much later than that the wheel may be."""
+
     interval: int
     count: int
     user_timeout: int | None
 
     def courses(self, start: Start) -> Iterator[Course]:
         """The courses that start at the first probe, with the extremes of what it may come after the anchor."""
-        earliest, latest = self.idle, self.idle + granularity(self.idle) + start.lag
+        earliest, latest = self.first, self.first + self.lateness + start.lag
         offsets, now = [0], start.tick
         if self.count == 0 and self.user_timeout is None:
             yield from (Course((), first) for first in _spread(earliest, latest))
@@ -112,7 +110,7 @@ def predict_zero_window(situation: Situation) -> GiveUp:
     """
     settings, options = situation.settings, situation.options
     if situation.peer_alive and not options.user_timeout_s:
-        return NEVER_PROBING
+        return _NEVER_PROBING
     hz = settings.hz
     timer = window_probe_timer(situation)
     windows = summarise(all_courses_of(timer.walk), lambda _: CopyKind.WINDOW_PROBE, hz)
@@ -184,67 +182,6 @@ class WindowProbeTimer:
         if self.user_timeout is None or elapsed is None:
             return wait
         return min(wait, max(math.ceil(self.user_timeout - elapsed), _SHORTEST_WAIT))
-
-
-def predict_syn_received(situation: Situation) -> GiveUp:
-    """When a listener forgets a connection request whose SYN/ACK is never answered, nor its SYN repeated.
-
-    TCP_SYNCNT of the listener replaces ``tcp_synack_retries``; user timeout and ``tcp_rto_max_ms`` have no effect. A
-    queue more than half full shortens the count (``reqsk_timer_handler``), which this leaves out.
-    """
-    retries, hz = synack_retries(situation), situation.settings.hz
-
-    def walk(start: Start) -> Course:
-        now, copies = start.fires_at(start.tick, synack_wait(0, hz)), []
-        for timeouts in range(1, retries + 1):
-            copies.append(now - start.tick)
-            now = start.fires_at(now, synack_wait(timeouts, hz))
-        return Course(tuple(copies), now - start.tick)
-
-    windows = summarise(all_courses_of(walk), lambda _: CopyKind.SYN_COPY, hz)
-    return GiveUp(cause=Cause.SYNACK_RETRIES, rule=f"expiry after {retries} copies of the SYN/ACK", **windows._asdict())
-
-
-def synack_retries(situation: Situation) -> int:
-    """How many copies of the SYN/ACK are sent."""
-    return situation.options.syn_retries or situation.settings.synack_retries
-
-
-def synack_wait(timeouts: int, hz: int) -> int:
-    """Jiffies up to the next expiry after so many timeouts (``tcp_reqsk_timeout``)."""
-    return min(to_jiffies(SYN_RTO_S, hz) << min(timeouts, 32), to_jiffies(_SYNACK_RTO_MAX_S, hz))
-
-
-def predict_fin_wait_2(situation: Situation) -> GiveUp:
-    """When an orphan in FIN_WAIT_2 goes; a socket that the program still holds stays for ever.
-
-    Up to 60 s the wait is ``tcp_fin_timeout``, at least 3.5 RTOs. Above, the kernel waits for what exceeds 60 s, and
-    then once more for the same (``tcp_keepalive_timer`` hands only the excess to ``tcp_time_wait``): 61 s become 2 s.
-    """
-    if not situation.orphan:
-        return NEVER_FIN_WAIT_2
-    waits, hz = fin_wait_2_waits(situation), situation.settings.hz
-
-    def walk(start: Start) -> Course:
-        now = start.tick
-        for wait in waits:
-            now = start.fires_at(now, wait)
-        return Course((), now - start.tick)
-
-    windows = summarise(all_courses_of(walk), lambda _: CopyKind.FIN_COPY, hz)
-    rule = "the wait of tcp_fin_timeout" if len(waits) == 1 else "twice what tcp_fin_timeout exceeds 60 s by"
-    return GiveUp(cause=Cause.FIN_TIMEOUT, rule=rule, bound_s=sum(waits) / hz, **windows._asdict())
-
-
-def fin_wait_2_waits(situation: Situation) -> list[int]:
-    """The waits that an orphan's FIN_WAIT_2 lasts, in jiffies."""
-    settings, options = situation.settings, situation.options
-    rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
-    asked_s = min(options.linger2_s, _LINGER2_MAX_S) if options.linger2_s else settings.fin_timeout_s
-    rto = to_jiffies(rto_s, settings.hz)
-    least = (rto << 2) - (rto >> 1)
-    timeout, limit = max(to_jiffies(asked_s, settings.hz), least), to_jiffies(_TIMEWAIT_S, settings.hz)
-    return [timeout] if timeout <= limit else [timeout - limit, max(timeout - limit, least)]
 
 
 def _either(option: float | None, default: int) -> float:
