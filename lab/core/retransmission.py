@@ -225,7 +225,7 @@ def _judge_old(me: Sender, peer: Sender, segment: Segment, start: int) -> _Verdi
             me.extend(me.next, end, segment)
         return _FIRST
     if unseen < below_next - start and is_tap_duplicate(me, peer, segment, start, end):
-        me.copies.append(Transmission(start, end, segment))
+        me.note_copy(start, end, segment)
         return SegmentClass.TAP_DUPLICATE, None, None
     probe = _probe_class(me, peer, segment, start)
     if probe is not None:
@@ -282,7 +282,7 @@ def _probe_class(me: Sender, peer: Sender, segment: Segment, start: int) -> Segm
 
 
 def _enter_copy(me: Sender, segment: Segment, start: int, end: int, trigger: Trigger) -> None:
-    me.copies.append(Transmission(start, end, segment))
+    me.note_copy(start, end, segment)
     me.timed = None
     if trigger is not Trigger.ACKS:
         me.timer_copies += 1

@@ -9,8 +9,8 @@ from lab.core.icmp import IcmpMessage
 from lab.core.segment import Segment
 from lab.pcap.capture import Capture
 
-MAX_FLOWS = 50_000
-"""Flows that are followed; a scan or a flood beyond it is counted only. At 4 kB each, 200 MB."""
+MAX_FLOWS = 20_000
+"""Flows that are followed; of a scan or a flood the rest is counted only. At 10 kB each, result included, 200 MB."""
 
 _TICK = 1 << 14
 
