@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 bin := .venv/bin
 export PYTHON
+# An ordinary user's PATH lacks the folders in which Debian keeps nft, and tests look at rules with it.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +31,7 @@ types: dev-setup ## Type check, strict
 	$(bin)/mypy
 
 bench: dev-setup ## Measure against other tools (docs/bench.md)
-	$(bin)/python -m pytest bench/
+	$(bin)/python -m pytest benchmarks/
 
 ci: ## What CI runs, on a new machine as root
 	.ci/run

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from lab.core.errors import UsageError
 from lab.core.prediction import Candidate, Copy, CopyKind
 from lab.core.timerwheel import fires_at, granularity
 
@@ -46,6 +47,16 @@ class Windows(NamedTuple):
     candidates: tuple[Candidate, ...]
 
 
+def check_length(copies: Sequence[int]) -> None:
+    """Stop a walk that goes on for longer than a prediction is worth.
+
+    Raises:
+        UsageError: there are more copies than that.
+    """
+    if len(copies) > _MOST_COPIES:
+        raise UsageError(f"These settings send more than {_MOST_COPIES} copies before the end; that is not predicted.")
+
+
 class Start(NamedTuple):
     """What a walk starts from, in jiffies."""
 
@@ -66,7 +77,13 @@ class Start(NamedTuple):
 Walk = Callable[[Start], Course]
 """The course from a start."""
 
-_MOST_PHASES = 4096
+_MOST_COPIES = 20_000
+"""The longest user timeout that a socket takes, 24.8 days, makes 17,900 at a wait of 120 s."""
+
+_MOST_STEPS = 400_000
+"""Waits to follow in all; where a course is long, fewer starting ticks are tried."""
+
+_MOST_PHASES = 1024
 """Starting ticks to try: all of them for waits up to 129 s at HZ 250; beyond, evenly spread, with wider windows."""
 
 
@@ -77,7 +94,8 @@ def all_courses(walks: Callable[[Start], Iterable[Course]], period: int) -> Cour
         walks: One course or several from a start.
         period: Of the wheel, in jiffies: the granularity of the longest wait.
     """
-    stride = max(1, period // _MOST_PHASES)
+    length = 1 + max(len(course.copies) for course in walks(Start(0, 0, 0)))
+    stride = max(1, period // _MOST_PHASES, period * length // _MOST_STEPS)
     typical, *disturbed = (
         [course for tick in range(0, period, stride) for course in walks(Start(tick, lag, shift))]
         for lag in (0, 1)
@@ -110,7 +128,6 @@ def summarise(courses: Courses, kinds: Callable[[int], CopyKind], hz: int) -> Wi
         hz: Jiffies per second.
     """
     typical, every, stride = courses
-    median = sorted(typical, key=lambda course: course.death)[len(typical) // 2]
     by_copies: dict[int, list[int]] = {}
     for course in every:
         by_copies.setdefault(len(course.copies), []).append(course.death)
@@ -119,16 +136,18 @@ def summarise(courses: Courses, kinds: Callable[[int], CopyKind], hz: int) -> Wi
         ordered = sorted(ticks)
         return max(0.0, ordered[0] - stride) / hz, (ordered[-1] + stride - 1) / hz
 
-    def middle(tick: float) -> float:
-        return max(0.0, tick - 0.5) / hz
+    def middle(ticks: Iterable[int]) -> float:
+        # Half a tick: the anchor lies anywhere within its own.
+        ordered = sorted(ticks)
+        return max(0.0, ordered[len(ordered) // 2] - 0.5) / hz
 
     copy_times = []
     for index in range(max(by_copies)):
         ticks = [course.copies[index] for course in every if index < len(course.copies)]
-        at = median.copies[index] if index < len(median.copies) else sorted(ticks)[len(ticks) // 2]
-        copy_times.append(Copy(kinds(index), middle(at), window(ticks)))
+        usual = [course.copies[index] for course in typical if index < len(course.copies)]
+        copy_times.append(Copy(kinds(index), middle(usual or ticks), window(ticks)))
     return Windows(
-        give_up_s=middle(median.death),
+        give_up_s=middle(course.death for course in typical),
         window_s=window(course.death for course in every),
         copies=(min(by_copies), max(by_copies)),
         copy_times=tuple(copy_times),

@@ -15,8 +15,9 @@ FIN_WAIT_2         ``tcp_fin_timeout``
 
 from functools import lru_cache
 
+from lab.core.giveup_minisock import predict_fin_wait_2, predict_syn_received
+from lab.core.giveup_probe import predict_idle, predict_zero_window
 from lab.core.giveup_retransmit import predict_retransmission
-from lab.core.giveup_silent import predict_fin_wait_2, predict_idle, predict_syn_received, predict_zero_window
 from lab.core.prediction import GiveUp, Situation, State
 
 

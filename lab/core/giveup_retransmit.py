@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, summarise
+from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
 from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
 from lab.core.timerwheel import to_jiffies
@@ -23,12 +23,14 @@ _THIN_SEGMENTS = 4
 _ORPHAN_RETRIES = 8
 """``tcp_orphan_retries``: what a setting of 0 stands for, as long as the RTO is below its maximum."""
 
+_RULE = "first timeout at or past the bound, from the first timeout copy"
+
 _ROUNDING = 1e-6
 """Jiffies; what floating-point bounds may be off by."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Timer:
+class RetransmissionTimer:
     """The retransmission timer of one situation, in jiffies."""
 
     first_waits: tuple[int, ...]
@@ -58,7 +60,7 @@ class _Timer:
 
     def walk(self, start: Start) -> Course:
         """The course from one start."""
-        copies = []
+        copies: list[int] = []
         now = start.tick
         for wait in self.first_waits[:-1]:
             now = start.fires_at(now, wait)
@@ -66,24 +68,35 @@ class _Timer:
                 copies.append(now - start.tick)
         now = start.fires_at(now, self.first_waits[-1])
         stamp = start.tick if self.stamped else now
-        rto, timeouts = self.rto, 0
-        while not self._expired(timeouts, now - stamp - start.shift, rto):
+        timeouts = 0
+        while not self.kills(timeouts, now - stamp - start.shift):
             copies.append(now - start.tick)
             timeouts += 1
-            if timeouts > self.linear:
-                rto = min(2 * rto, self.rto_max)
-            now = start.fires_at(now, self._clamped(rto, now - stamp - start.shift))
+            check_length(copies)
+            now = start.fires_at(now, self.wait(timeouts, now - stamp - start.shift))
         return Course(tuple(copies), now - start.tick)
 
-    def _expired(self, timeouts: int, elapsed: int, rto: int) -> bool:
-        if timeouts == 0:
-            return self.most == 0
-        if self.most is not None and timeouts >= self.most:
-            return True
-        bound = self.user_timeout or (self.bound if rto < self.rto_max else self.bound_at_rto_max)
-        return elapsed >= bound - _ROUNDING
+    def rto_after(self, timeouts: int) -> int:
+        """The backed-off timeout after so many of them."""
+        # More doublings than this exceed any rto_max; the shift must not grow without end.
+        return min(self.rto << min(max(0, timeouts - self.linear), 32), self.rto_max)
 
-    def _clamped(self, rto: int, elapsed: int) -> int:
+    def kills(self, timeouts: int, elapsed: float) -> bool:
+        """Whether an expiry after so many timeouts is the end, with so much time elapsed since the stamp."""
+        return self.past_bound(timeouts, elapsed) >= -_ROUNDING
+
+    def past_bound(self, timeouts: int, elapsed: float) -> float:
+        """By how many jiffies the expiry is past the bound; infinite where a count decides."""
+        if timeouts == 0:
+            return math.inf if self.most == 0 else -math.inf
+        if self.most is not None and timeouts >= self.most:
+            return math.inf
+        at_maximum = self.rto_after(timeouts) >= self.rto_max
+        return elapsed - (self.user_timeout or (self.bound_at_rto_max if at_maximum else self.bound))
+
+    def wait(self, timeouts: int, elapsed: float) -> int:
+        """How long the kernel waits for the next expiry: the backed-off timeout, cut to end on the user timeout."""
+        rto = self.rto_after(timeouts)
         if self.user_timeout is None:
             return rto
         return min(rto, max(1, math.ceil(self.user_timeout - elapsed - _ROUNDING)))
@@ -95,7 +108,7 @@ def predict_retransmission(situation: Situation) -> GiveUp:
     Args:
         situation: Established and busy, FIN_WAIT_1, LAST_ACK or SYN_SENT.
     """
-    timers = [_syn_timer(situation)] if situation.state is State.SYN_SENT else _data_timers(situation)
+    timers = [syn_timer(situation)] if situation.state is State.SYN_SENT else data_timers(situation)
     per_timer = [all_courses_of(timer.walk) for timer in timers]
     every = [course for courses in per_timer for course in courses.every]
     courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
@@ -104,16 +117,17 @@ def predict_retransmission(situation: Situation) -> GiveUp:
     return GiveUp(cause=cause, rule=rule, bound_s=bound_s, **windows._asdict())
 
 
-def _data_timers(situation: Situation) -> list[_Timer]:
+def data_timers(situation: Situation) -> list[RetransmissionTimer]:
     """The timer of a socket with data or a FIN in flight; several where the program's later writes move it."""
     settings, options = situation.settings, situation.options
     rto_s = situation.rto_s if situation.rto_s is not None else initial_rto_s(settings, situation.srtt_s)
+    rto_s = min(rto_s, settings.rto_max_s)
     probe_s = loss_probe_s(settings, rto_s, situation.srtt_s, situation.segments)
     rto = to_jiffies(rto_s, settings.hz)
     probe = to_jiffies(probe_s, settings.hz) if probe_s is not None else None
     thin = settings.thin_linear_timeouts and situation.segments < _THIN_SEGMENTS
     bound_s, bound_at_rto_max_s = retries_bounds_s(situation)
-    timer = _Timer(
+    timer = RetransmissionTimer(
         first_waits=(rto,) if probe is None else (probe, rto),
         rto=rto,
         rto_max=to_jiffies(settings.rto_max_s, settings.hz),
@@ -132,12 +146,12 @@ def _data_timers(situation: Situation) -> list[_Timer]:
     return [timer, *(replace(timer, first_waits=some) for some in sorted(waits) if some[-1] > 0)]
 
 
-def _syn_timer(situation: Situation) -> _Timer:
+def syn_timer(situation: Situation) -> RetransmissionTimer:
     """The timer of a SYN: no RTT sample, no probe, ``retrans_stamp`` from the first one (``tcp_connect``)."""
     settings, options = situation.settings, situation.options
     retries = options.syn_retries or settings.syn_retries
     bound = model_timeout_s(retries, settings.rto_max_s, SYN_RTO_S) * settings.hz
-    return _Timer(
+    return RetransmissionTimer(
         first_waits=(to_jiffies(SYN_RTO_S, settings.hz),),
         rto=to_jiffies(SYN_RTO_S, settings.hz),
         rto_max=to_jiffies(settings.rto_max_s, settings.hz),
@@ -198,14 +212,14 @@ def _decided_by(situation: Situation, windows: Windows) -> tuple[Cause, str, flo
         )
     bound_s, bound_at_rto_max_s = retries_bounds_s(situation)
     if not is_orphan(situation):
-        return Cause.RETRIES2, "first timeout at or past the bound, from the first timeout copy", bound_s
+        return Cause.RETRIES2, _RULE, bound_s
     first_timeout_s = windows.copy_times[-windows.copies[0]].time_s
     if bound_at_rto_max_s < bound_s and windows.give_up_s - first_timeout_s < bound_s:
         return Cause.ORPHAN_RETRIES, "first timeout after a wait of rto_max: an orphan gets no more", bound_at_rto_max_s
-    return Cause.ORPHAN_RETRIES, "first timeout at or past the bound, from the first timeout copy", bound_s
+    return Cause.ORPHAN_RETRIES, _RULE, bound_s
 
 
-def _kinds(situation: Situation, timer: _Timer) -> Callable[[int], CopyKind]:
+def _kinds(situation: Situation, timer: RetransmissionTimer) -> Callable[[int], CopyKind]:
     """The kind of a copy by its index."""
     probes = len(timer.first_waits) - 1 if timer.probe_is_copy else 0
     if situation.state is State.SYN_SENT:

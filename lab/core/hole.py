@@ -5,11 +5,12 @@ saw and the far side never did died in between. Packets are told apart by everyt
 multiset: two identical acknowledgments are two.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
+from lab.core.fault import Scope
 from lab.core.flow import Direction, FourTuple
-from lab.core.segment import Segment
+from lab.core.segment import Flag, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,12 @@ class Passage:
 
 
 def passage(
-    near: Iterable[Segment], far: Iterable[Segment], flow: FourTuple, direction: Direction, dark: Dark
+    near: Iterable[Segment],
+    far: Iterable[Segment],
+    flow: FourTuple,
+    direction: Direction,
+    dark: Dark,
+    scope: Scope = Scope.FLOW,
 ) -> Passage:
     """Hold the two captures of one direction against each other.
 
@@ -58,13 +64,13 @@ def passage(
         flow: The flow that was cut.
         direction: Which of its ways.
         dark: When the fault was in force.
+        scope: Whether the whole of both hosts was cut, and not the flow alone.
 
     Returns:
         Who went missing, who crossed, and who came from nowhere.
     """
-    ends = flow.ends(direction)
-    entered = [s for s in near if (s.source, s.destination) == ends]
-    came_out = [s for s in far if (s.source, s.destination) == ends]
+    entered = [s for s in near if _belongs(s, flow, direction, scope)]
+    came_out = [s for s in far if _belongs(s, flow, direction, scope)]
     waiting: dict[Hashable, list[Segment]] = {}
     for segment in entered:
         waiting.setdefault(_identity(segment), []).append(segment)
@@ -81,13 +87,30 @@ def passage(
     return Passage(direction, len(entered), len(came_out), tuple(missing), tuple(crossed), tuple(strangers))
 
 
-def flags_among(segments: Sequence[Segment], flag: int) -> int:
-    """How many of the segments carry the flag."""
-    return sum(1 for s in segments if s.flags & flag)
+def is_nudge(segment: Segment) -> bool:
+    """Whether the lab itself sent this: an acknowledgment that no kernel would send, to see the rule bite."""
+    return (segment.flags, segment.seq, segment.ack, segment.window, segment.length) == (Flag.ACK, 0, 0, 0, 0)
+
+
+def _belongs(segment: Segment, flow: FourTuple, direction: Direction, scope: Scope) -> bool:
+    source, destination = flow.ends(direction)
+    if scope is Scope.HOST:
+        return (segment.source.address, segment.destination.address) == (source.address, destination.address)
+    return (segment.source, segment.destination) == (source, destination)
 
 
 def _identity(segment: Segment) -> Hashable:
-    return (segment.seq, segment.ack, segment.flags, segment.window, segment.length, segment.timestamps, segment.ip_id)
+    return (
+        segment.source,
+        segment.destination,
+        segment.seq,
+        segment.ack,
+        segment.flags,
+        segment.window,
+        segment.length,
+        segment.timestamps,
+        segment.ip_id,
+    )
 
 
 def _latest_before(waiting: list[Segment], time_s: float) -> Segment | None:

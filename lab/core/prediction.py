@@ -81,7 +81,8 @@ class Situation:
 
     writes_on: bool = False
     """The program keeps writing after the first lost segment: each write moves the tail-loss probe, and the first
-    timeout falls between one RTO after the first lost send and one RTO after the probe."""
+    timeout falls between one RTO after the first lost send and one RTO after the probe. Writes less than two RTTs and
+    2 ms apart put it off further, until the congestion window is full."""
 
     orphan: bool = True
     """FIN_WAIT_1 and LAST_ACK: the program has closed its socket, rather than shut down one direction."""

@@ -10,14 +10,14 @@ from lab.core.giveup import predict
 from lab.core.kernel import KNOBS, LINUX_DEFAULTS, KernelSettings
 from lab.core.prediction import GiveUp, Situation
 
-_IPV4 = "net.ipv4."
+IPV4 = "net.ipv4."
 
 FIRST_KERNEL = {knob.sysctl: knob.since for knob in KNOBS if knob.since is not None}
 
 KNOWN_SYSCTLS = (
     *(knob.sysctl for knob in KNOBS),
     *(
-        _IPV4 + name
+        IPV4 + name
         for name in (
             "ip_local_port_range",
             "tcp_autocorking",
@@ -94,6 +94,18 @@ class Profile:
         """The optional pins that this kernel cannot take."""
         return tuple(pin for pin in self.pins if pin.optional and pin.sysctl not in available)
 
+    def unmet(self, available: Collection[str]) -> tuple[Pin, ...]:
+        """The pins that this kernel cannot take, that change its behaviour, and that have no substitute.
+
+        With any, the profile is unsupported there.
+        """
+        return tuple(
+            pin
+            for pin in self.lacking(available)
+            if pin.sysctl not in self.without
+            and LINUX_DEFAULTS.with_sysctls({pin.sysctl: pin.values[0]}) != LINUX_DEFAULTS
+        )
+
     def settings(
         self, available: Collection[str] | None = None, *, on: KernelSettings = LINUX_DEFAULTS
     ) -> KernelSettings:
@@ -117,8 +129,7 @@ def real_world(situation: Situation) -> GiveUp:
 
 def _pins(source: str, **values: str | int | tuple[str, ...]) -> tuple[Pin, ...]:
     return tuple(
-        Pin(_IPV4 + name, value if isinstance(value, tuple) else (str(value),), source)
-        for name, value in values.items()
+        Pin(IPV4 + name, value if isinstance(value, tuple) else (str(value),), source) for name, value in values.items()
     )
 
 
@@ -139,7 +150,8 @@ _DEFAULTS = tuple(
 )
 
 
-def _over(base: tuple[Pin, ...], *changes: Pin) -> tuple[Pin, ...]:
+def over(base: tuple[Pin, ...], *changes: Pin) -> tuple[Pin, ...]:
+    """The pins with some replaced or added, one per sysctl."""
     return tuple(({pin.sysctl: pin for pin in base} | {pin.sysctl: pin for pin in changes}).values())
 
 
@@ -153,7 +165,7 @@ LINUX = Profile(
 FAST = Profile(
     "fast",
     "Time lapse: the back-off is cut off at 1 s, so that every give-up takes seconds.",
-    _over(
+    over(
         LINUX.pins,
         *_pins("the lab: the least that the kernel takes (proc_tcp_rto_max_ms)", tcp_rto_max_ms=1000),
         *_pins("the lab: a bound of 5.4 s, so that a busy connection ends after 6.7 to 6.9 s", tcp_retries2=6),
@@ -167,7 +179,7 @@ FAST = Profile(
         ),
     ),
     {
-        _IPV4 + "tcp_rto_max_ms": _pins(
+        IPV4 + "tcp_rto_max_ms": _pins(
             "the lab: without tcp_rto_max_ms only the counts are left; a bound of 3.0 s, ends after 6.4 to 6.9 s",
             tcp_retries2=3,
             tcp_orphan_retries=3,
@@ -179,7 +191,7 @@ FAST = Profile(
 STUDY_SERVER = Profile(
     "study-server",
     "The server of the published study: 11 copies of the first lost segment, gone after 141 to 150 s.",
-    _over(
+    over(
         LINUX.pins,
         *_pins(
             "the study: copies up to 114 to 118 s after the send, steps of at most 30 s",
@@ -203,70 +215,12 @@ def profile_named(name: str) -> Profile:
     if name not in PROFILES:
         raise UsageError(
             f"Expected one of the profiles {', '.join(PROFILES)} or a .toml file, got {name!r}.",
-            fix=_nearest(name, PROFILES),
+            fix=nearest(name, PROFILES),
         )
     return PROFILES[name]
 
 
-def parse_profile(document: Mapping[str, Any], *, name: str) -> Profile:
-    """The profile that a TOML document describes, on top of Linux's defaults.
-
-    The document has ``description`` (optional) and a table ``sysctls``, whose keys are sysctl names, with or without
-    ``net.ipv4.``. A value is a number, a word, a list of words in order of preference, or a table with ``value`` and
-    ``source``.
-
-    Args:
-        document: As ``tomllib`` gives it.
-        name: What the profile is called where the document does not say.
-
-    Raises:
-        UsageError: an unknown key, named with the nearest known one, or a value of the wrong kind.
-    """
-    for key in document:
-        if key not in ("name", "description", "sysctls"):
-            raise UsageError(
-                f"Profile {name}: unknown key {key!r}.", fix=_nearest(key, ("name", "description", "sysctls"))
-            )
-    table = document.get("sysctls", {})
-    if not isinstance(table, Mapping):
-        raise UsageError(
-            f"Profile {name}: expected a table [sysctls], got {table!r}.", fix="write [sysctls] above the keys."
-        )
-    pins = tuple(_pin(name, key, value) for key, value in _flat(table))
-    if duplicates := len(pins) - len({pin.sysctl for pin in pins}):
-        raise UsageError(f"Profile {name}: {duplicates} sysctl(s) set twice, with and without net.ipv4.")
-    return Profile(str(document.get("name", name)), str(document.get("description", "")), _over(LINUX.pins, *pins), {})
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Keys with dots: TOML reads ``net.ipv4.tcp_sack = 1`` as three nested tables."""
-    flat: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        if isinstance(value, Mapping) and "value" not in value:
-            flat += _flat(value, f"{prefix}{key}.")
-        else:
-            flat.append((prefix + key, value))
-    return flat
-
-
-def _pin(profile: str, key: str, value: Any) -> Pin:
-    sysctl = key if "." in key else _IPV4 + key
-    if sysctl not in KNOWN_SYSCTLS:
-        raise UsageError(f"Profile {profile}: unknown sysctl {key!r}.", fix=_nearest(sysctl, KNOWN_SYSCTLS))
-    source = f"profile {profile}"
-    if isinstance(value, Mapping):
-        source, value = str(value.get("source", source)), value["value"]
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(isinstance(item, bool | int | str) for item in values):
-        raise UsageError(
-            f"Profile {profile}: expected a number, a word or a list of words for {key!r}, got {value!r}.",
-            fix=f"write {key} = 1, for instance.",
-        )
-    pin = Pin(sysctl, tuple(str(int(item)) if isinstance(item, bool) else str(item) for item in values), source)
-    LINUX_DEFAULTS.with_sysctls({sysctl: pin.values[0]})
-    return pin
-
-
-def _nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """The question that names the known word nearest to this one."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.0)
     return f"did you mean {near[0]}?"

@@ -61,6 +61,6 @@ def model_timeout_s(retries: int, rto_max_s: float, rto_base_s: float = RTO_BASE
     linear from there.
     """
     doublings = int(rto_max_s / rto_base_s + 1e-9).bit_length() - 1
-    if retries <= doublings:
-        return ((2 << retries) - 1) * rto_base_s
-    return ((2 << doublings) - 1) * rto_base_s + (retries - doublings) * rto_max_s
+    linear = max(0, retries - doublings)
+    seconds = ((2 << (retries - linear)) - 1) * rto_base_s + linear * rto_max_s
+    return round(seconds, 6)

@@ -5,6 +5,7 @@ next multiple of g jiffies after it, g = 8^n for the smallest n with j < 63 * 8^
 kernel/time/timer.c). So of the whole wait only the last 1/8 or less, from the announced instant on, can hold the
 firing; where in it depends on the kernel's count of jiffies, which it tells nobody. Look sparsely before that window
 and densely inside it; while the timer is overdue the kernel announces 0, so the last sample alone says where we are.
+(The count could be learned from earlier firings. It would save part of that 1/8, and a wrong guess would cost a date.)
 
 A window that has been open for long may be looked at less often: ``dense_s`` grows to ``coarse_s``, whose half is still
 well below the 20 ms to which a death must be dated.

@@ -1,6 +1,10 @@
 """What the experiments have in common: the lab's own programs, and words for who sends when."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from lab.core.profiles import PROFILES
 from lab.run.spec import Action, Program, RunSpec
@@ -52,3 +56,16 @@ def one_send(**changes: object) -> RunSpec:
         **changes,
     }
     return RunSpec(**fields)  # type: ignore[arg-type]  # names and types are RunSpec's own
+
+
+def both_families(spec: RunSpec, label: str = "") -> list[Any]:
+    """The same experiment over IPv4 and over IPv6, as test parameters."""
+    return [
+        pytest.param(replace(spec, ipv6=ipv6), id="-".join(filter(None, (label, "ipv6" if ipv6 else "ipv4"))))
+        for ipv6 in (False, True)
+    ]
+
+
+def each(specs: Mapping[str, RunSpec]) -> list[Any]:
+    """Experiments by name, as test parameters."""
+    return [pytest.param(replace(spec, name=name), id=name) for name, spec in specs.items()]

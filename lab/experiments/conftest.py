@@ -13,13 +13,20 @@ from typing import Any
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
-from lab.report.record import Record
+from lab.report.record import Outcome, Record
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
 from lab.testbed.netns import open_testbed
 
 SIDE_BY_SIDE = 36
 """Testbeds at once. Two cores date every death to 20 ms with this many; LAB_SIDE_BY_SIDE changes it."""
+
+
+STARTS_AT_ONCE = 3
+"""Testbeds that start at once; starting is what costs processor time."""
+
+TRIES_AGAIN = 2
+"""How often a run that could not prove itself is done again."""
 
 
 class Batch:
@@ -30,19 +37,34 @@ class Batch:
         self._stop = threading.Event()
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", SIDE_BY_SIDE))
         self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
+        self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
+        self.again: dict[str, list[str]] = {}
+        """Per test, why earlier tries of it were INVALID."""
         self._runs: dict[str, concurrent.futures.Future[Record]] = {}
+        self._folders: dict[str, Path] = {}
 
     def start(self, name: str, spec: RunSpec) -> None:
         """Queue a run."""
         out = self._folder / "".join(c if c.isalnum() or c in "-." else "_" for c in name.rpartition("/")[2])
-        self._runs[name] = self._pool.submit(self._run, spec, out)
+        self._folders[name] = out
+        self._runs[name] = self._pool.submit(self._run, name, spec, out)
 
-    def _run(self, spec: RunSpec, out: Path) -> Record:
-        return Run(spec, open_testbed, out=out, stop=self._stop).execute()
+    def _run(self, name: str, spec: RunSpec, out: Path) -> Record:
+        """A run that was disturbed says INVALID, which is no result: it is done again, and that is reported."""
+        while True:
+            record = Run(spec, open_testbed, out=out, stop=self._stop, start_gate=self._gate).execute()
+            reasons = self.again.get(name, [])
+            if record.outcome is not Outcome.INVALID or len(reasons) >= TRIES_AGAIN:
+                return record
+            self.again.setdefault(name, []).append(record.reason or "")
 
     def record(self, name: str) -> Record:
         """The record of a run, when it is there."""
         return self._runs[name].result()
+
+    def folder(self, name: str) -> Path:
+        """Where the run's artefacts are."""
+        return self._folders[name]
 
     def close(self) -> None:
         """End every run that still goes on."""
@@ -73,6 +95,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         batch.close()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which runs were disturbed and done again: INVALID is neither a pass nor a failure."""
+    batch = config.stash.get(BATCH, None)
+    if batch is not None and batch.again:
+        terminalreporter.section("INVALID and run again")
+        for name, reasons in batch.again.items():
+            terminalreporter.line(f"{name}: {'; '.join(reasons)}")
+
+
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Record:
     """The record of this test's run; its folder is named in the failure."""
@@ -85,6 +116,12 @@ def record(request: pytest.FixtureRequest) -> Record:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest) -> Path:
+    """The run folder of this test."""
+    return request.config.stash[BATCH].folder(request.node.nodeid)
 
 
 def _spec(item: pytest.Item) -> RunSpec | None:

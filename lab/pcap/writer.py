@@ -4,12 +4,12 @@ One section, one interface per file. Packets go down undissected; every write en
 reader, or a killed writer, finds whole packets only.
 """
 
+import functools
 import os
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 LINKTYPE_ETHERNET = 1
 
@@ -33,23 +33,14 @@ _EPB = struct.Struct("=7I")
 """Type, total length, interface, timestamp high and low, captured and original length."""
 
 
-_LENGTH = struct.Struct("=I")
+Packet = tuple[int, int, bool, bytes]
+"""One packet as the kernel handed it over, a plain tuple because a loaded link makes 100,000 of them a second:
 
-
-class Packet(NamedTuple):
-    """One packet as the kernel handed it over."""
-
-    time_ns: int
-    """Nanoseconds since the Unix epoch."""
-
-    length: int
-    """Octets on the wire; more than there is data where the capture cut it short."""
-
-    outgoing: bool
-    """Whether the capturing machine sent it."""
-
-    data: bytes
-    """From the link layer's header on."""
+- nanoseconds since the Unix epoch;
+- octets on the wire, more than there is data where the capture cut it short;
+- whether the capturing machine sent it;
+- the data, from the link layer's header on.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +115,15 @@ class PcapngWriter:
         Raises:
             OSError: the disk took them in part or not at all; the file ends where it ended before.
         """
-        blocks: list[bytes] = []
+        parts: list[bytes] = []
+        pack = _EPB.pack
         for time_ns, length, outgoing, data in packets:
             caught = len(data)
-            trailer = _TRAILERS[outgoing][caught & 3]
-            total = _EPB.size + caught + len(trailer) + 4
-            blocks += (
-                _EPB.pack(_ENHANCED_PACKET, total, 0, time_ns >> 32, time_ns & 0xFFFFFFFF, caught, length),
-                data,
-                trailer,
-                _LENGTH.pack(total),
-            )
-        self._append(b"".join(blocks))
-        self._packets += len(blocks) // 4
+            total, trailer = _trailer(caught, outgoing)
+            head = pack(_ENHANCED_PACKET, total, 0, time_ns >> 32, time_ns & 0xFFFFFFFF, caught, length)
+            parts += (head, data, trailer)
+        self._append(b"".join(parts))
+        self._packets += len(parts) // 3
 
     def write_statistics(self, statistics: Statistics) -> None:
         """Append the counters; by convention the last block of a complete capture.
@@ -220,12 +207,10 @@ def _timestamp(time_ns: int) -> bytes:
     return struct.pack("=II", time_ns >> 32, time_ns & 0xFFFFFFFF)
 
 
-def _trailer(flags: int, remainder: int) -> bytes:
-    return bytes(-remainder % 4) + _option(_EPB_FLAGS, struct.pack("=I", flags)) + _option(_END, b"")
-
-
-_TRAILERS = {
-    False: tuple(_trailer(_EPB_INBOUND, remainder) for remainder in range(4)),
-    True: tuple(_trailer(_EPB_OUTBOUND, remainder) for remainder in range(4)),
-}
-"""Padding and options after the data, by direction and by the data's length modulo four."""
+@functools.lru_cache(maxsize=8192)
+def _trailer(caught: int, outgoing: bool) -> tuple[int, bytes]:
+    """Length of an enhanced packet block with so much data, and all of it that comes after the data."""
+    flags = _option(_EPB_FLAGS, struct.pack("=I", _EPB_OUTBOUND if outgoing else _EPB_INBOUND)) + _option(_END, b"")
+    padding = bytes(-caught % 4)
+    total = _EPB.size + caught + len(padding) + len(flags) + 4
+    return total, padding + flags + struct.pack("=I", total)

@@ -226,6 +226,9 @@ class Observed(_Part):
     client: EndObservation = EndObservation()
     server: EndObservation = EndObservation()
     bystander: Bystander = Bystander()
+    reconnected: bool | None = None
+    """Whether a new connection was set up while the old one was dark; None where none was tried."""
+
     crossed: Crossed = Crossed()
 
 

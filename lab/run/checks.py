@@ -5,7 +5,9 @@ Proofs come first: a run that fails one is INVALID, whatever the clock said.
 
 from collections.abc import Iterator
 
+from lab.core.aftermath import Aftermath, Observed, judge
 from lab.core.flow import Direction
+from lab.core.segment_class import SegmentClass
 from lab.core.verdict import Check, Kind
 from lab.run.findings import EndFinding, Findings
 
@@ -107,8 +109,8 @@ def _clocks(found: Findings) -> Check:
 def _end_proofs(end: EndFinding) -> Iterator[Check]:
     yield Check(
         f"{end.name}-counters-agree",
-        end.resent_in_capture == end.resent_by_counter,
-        f"{end.resent_in_capture} retransmissions in the capture, TcpRetransSegs says {end.resent_by_counter}",
+        dict(end.counted) == dict(end.counters),
+        ", ".join(f"{seen} {what} in the capture, {end.counters[what]} counted" for what, seen in end.counted.items()),
     )
     if end.fate.gone_at is None:
         return
@@ -155,6 +157,9 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
     if found.healed is not None and end.sends and (due is None or found.healed.done_at < due[0]):
         yield from _healed(end, found)
         return
+    if end.let_go_at is not None and (due is None or end.let_go_at < due[0]):
+        yield check("alive", True, f"its program closed it at {end.let_go_at - cut_at:.3f} s, before anything was due")
+        return
     if gone_at is None:
         closed = due is not None and found.watched_until > due[1]
         yield check("alive", not closed, _still_there(end, found))
@@ -173,8 +178,25 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
     )
     cause = end.branch.cause.value
     yield check("cause", end.fate.cause == cause, f"{end.fate.cause}, predicted {cause}")
+    after = aftermath(end, gone_at)
+    yield check("rule", after.holds, after.sentence)
     yield check(
         "copies", low <= copies <= (copies if high is None else high), f"{copies}, {low} to {_count(high)} predicted"
+    )
+
+
+def aftermath(end: EndFinding, gone_at: float) -> Aftermath:
+    """Given the copies seen, was the death the first expiry at or past the bound?"""
+    origin = end.anchor or 0.0
+    copies = end.traffic.copies
+    return judge(
+        end.forecast.situation(sends=end.sends),
+        Observed(
+            copies_s=tuple(c.segment.time_s - origin for c in copies),
+            death_s=gone_at - origin,
+            loss_probe=bool(copies) and copies[0].segment_class is SegmentClass.TAIL_LOSS_PROBE,
+            tolerance_s=max(DATED_WITHIN_S, 2 * end.fate.within_s),
+        ),
     )
 
 

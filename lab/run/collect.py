@@ -8,11 +8,12 @@ from pathlib import Path
 from lab.core.errors import InvalidRun, UsageError
 from lab.core.fault import Cut, Fault
 from lab.core.flow import Direction, Endpoint, FourTuple
-from lab.core.hole import Dark, Passage, passage
+from lab.core.hole import Dark, Passage, is_nudge, passage
 from lab.core.icmp import IcmpMessage
 from lab.core.prediction import Cause
 from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
+from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
 from lab.run.evidence import event_of, first_error, instant_of, read_fate, read_noticing, read_traffic
 from lab.run.findings import BystanderFinding, EndFinding, Findings
@@ -21,6 +22,13 @@ from lab.run.spec import RunSpec
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, Node, Process, Testbed
 
 RETRANSMITTED = "TcpRetransSegs"
+COUNTERS = {
+    "retransmissions": RETRANSMITTED,
+    "keepalive-probes": "TcpExtTCPKeepAlive",
+    "window-probes": "TcpExtTCPWinProbe",
+}
+"""What a capture can show beside the kernel's own count of it."""
+
 SETTLED_TRIES = 20
 """Readings until two in a row agree that nothing was resent in between; each takes about a millisecond."""
 
@@ -45,7 +53,8 @@ class Watched:
     programs: Mapping[str, Process | None]
     bystander: Process
     bystander_port: int
-    talked: bool
+    reconnect: Process | None
+    """A client that tried a new connection while the old one was dark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +77,12 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     testbed = watched.testbed
     after, counted_at = settled_counters(testbed)
     tracks = {node.name: node.track(watched.flow) for node in (testbed.client, testbed.server)}
-    nudge_silent_directions(watched)
+    if watched.healed is None:
+        nudge_silent_directions(testbed, watched.fault)
     matched = testbed.router.matched(watched.fault)
     summary = testbed.router.stop_capture()
     sides = {name: read_side(path, summary) for name, path in (("left", summary.left), ("right", summary.right))}
-    classes = {name: classify(side.segments, watched.flow) for name, side in sides.items()}
+    classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
     deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
 
     def end(node: Node, direction: Direction) -> EndFinding:
@@ -103,8 +113,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             fate=fate,
             noticing=noticing,
             program_error_at=_error_at(program, watched.cut.began_at) if own else None,
-            resent_in_capture=resent_by(near.segments, _addresses(node), counted_at),
-            resent_by_counter=deltas[node.name].get(RETRANSMITTED, 0),
+            counted=count_sent_again(kernel_segments(near), (node.ipv4, node.ipv6), counted_at),
+            counters={what: deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
             total_retrans=None if last is None else last.total_retrans,
         )
 
@@ -120,7 +130,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         healed=watched.healed,
         watched_until=watched.until,
         counters=deltas,
-        talked=watched.talked,
+        reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
     )
     return findings, classes
 
@@ -132,24 +142,22 @@ def settled_counters(testbed: Testbed) -> tuple[dict[str, Counters], float]:
         first = {node.name: node.counters() for node in nodes}
         at = time.monotonic()
         second = {node.name: node.counters() for node in nodes}
-        if all(first[name].get(RETRANSMITTED) == second[name].get(RETRANSMITTED) for name in first):
+        if all(first[name].get(c) == second[name].get(c) for name in first for c in COUNTERS.values()):
             return second, at
     raise InvalidRun(f"Counters that stand still for two readings were expected; {SETTLED_TRIES} times they moved.")
 
 
-def nudge_silent_directions(watched: Watched) -> None:
+def nudge_silent_directions(testbed: Testbed, fault: Fault) -> None:
     """Where a rule has matched nothing since nobody sent anything, send one old acknowledgment into the hole.
 
-    An idle flow proves nothing by itself: a rule for the wrong port would look the same.
+    An idle flow proves nothing by itself: a rule for the wrong port would look the same. Only while the hole is open.
     """
-    if watched.healed is not None:
-        return
-    matched = watched.testbed.router.matched(watched.fault)
-    for direction in cut_directions(watched.fault.direction):
+    matched = testbed.router.matched(fault)
+    for direction in cut_directions(fault.direction):
         count = matched.forward if direction is Direction.FORWARD else matched.return_
         if not count:
-            node = watched.testbed.client if direction is Direction.FORWARD else watched.testbed.server
-            node.nudge(*watched.flow.ends(direction))
+            node = testbed.client if direction is Direction.FORWARD else testbed.server
+            node.nudge(*fault.flow.ends(direction))
 
 
 def cut_directions(cut: Cut) -> tuple[Direction, ...]:
@@ -184,14 +192,25 @@ def counters_moved(before: Counters, after: Counters) -> dict[str, int]:
     return {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
 
 
-def resent_by(segments: Sequence[Segment], addresses: tuple[str, ...], until: float) -> int:
-    """How many retransmissions a node put on the wire, over all its flows, up to an instant."""
-    return sum(
-        1
-        for flow_segments in _by_flow(segments).values()
-        for c in classify(flow_segments)
-        if c.segment_class.is_copy and c.segment.time_s <= until and c.segment.source.address in addresses
-    )
+def kernel_segments(side: Side) -> list[Segment]:
+    """What the kernels sent: everything but the lab's own nudges."""
+    return [segment for segment in side.segments if not is_nudge(segment)]
+
+
+def count_sent_again(segments: Sequence[Segment], addresses: tuple[str, ...], until: float) -> dict[str, int]:
+    """What a node put on the wire again, over all its flows, up to an instant; keys of ``COUNTERS``."""
+    counts = dict.fromkeys(COUNTERS, 0)
+    for flow_segments in _by_flow(segments).values():
+        for c in classify(flow_segments):
+            if c.segment.time_s > until or c.segment.source.address not in addresses:
+                continue
+            if c.segment_class.is_copy:
+                counts["retransmissions"] += 1
+            elif c.segment_class is SegmentClass.KEEPALIVE_PROBE:
+                counts["keepalive-probes"] += 1
+            elif c.segment_class is SegmentClass.WINDOW_PROBE:
+                counts["window-probes"] += 1
+    return counts
 
 
 def _by_flow(segments: Sequence[Segment]) -> dict[frozenset[Endpoint], list[Segment]]:
@@ -199,10 +218,6 @@ def _by_flow(segments: Sequence[Segment]) -> dict[frozenset[Endpoint], list[Segm
     for segment in segments:
         flows.setdefault(frozenset((segment.source, segment.destination)), []).append(segment)
     return flows
-
-
-def _addresses(node: Node) -> tuple[str, str]:
-    return node.ipv4, node.ipv6
 
 
 def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
@@ -213,7 +228,7 @@ def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
     )
     for direction in cut_directions(watched.fault.direction):
         near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
-        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark)
+        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
 
 
 def _in_the_dark(time_s: float, watched: Watched) -> bool:
@@ -231,6 +246,11 @@ def _error_at(process: Process | None, since: float) -> float | None:
         return None
     error = first_error(line for line in process.lines if line.at >= since)
     return None if error is None else instant_of(error)
+
+
+def _connected(client: Process) -> bool:
+    events = map(event_of, client.lines)
+    return any(e is not None and e.get("event") == "connected" for e in events)
 
 
 def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:

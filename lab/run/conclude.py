@@ -1,12 +1,13 @@
 """Turns findings into the record, and the captures into the timeline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
 from lab.core.kernel import LINUX_DEFAULTS
 from lab.core.prediction import GiveUp
+from lab.core.profiles import real_world
 from lab.core.retransmission import Classified
 from lab.core.timeline import Observation
 from lab.core.verdict import Check as CoreCheck
@@ -17,7 +18,7 @@ from lab.report.timeline import TimelineWriter
 from lab.run.checks import predictions, proofs
 from lab.run.evidence import crossed_summary
 from lab.run.findings import EndFinding, Findings
-from lab.run.forecast import EndForecast, forecast
+from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
 
 
@@ -66,9 +67,10 @@ def conclude(known: Known, found: Findings) -> r.Record:
                 client=_observation(found.client, found),
                 server=_observation(found.server, found),
                 bystander=r.Bystander(alive=found.bystander.alive, lost=found.bystander.lost),
+                reconnected=found.reconnected,
                 crossed=r.Crossed(**crossed_summary(found.passages), icmp=found.icmp),
             ),
-            "real_world": _real_world(known, found),
+            "real_world": _real_world(found),
             "counters": {node: dict(moved) for node, moved in found.counters.items()},
             "checks": tuple(_check(check) for check in checks),
         }
@@ -189,19 +191,14 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
     )
 
 
-def _real_world(known: Known, found: Findings) -> r.RealWorld:
+def _real_world(found: Findings) -> r.RealWorld:
     """The same sockets and programs under Linux's defaults."""
 
     def uncompressed(end: EndFinding) -> r.Branch:
-        real = forecast(
-            end.forecast.state,
-            end.forecast.sample,
-            end.forecast.options,
-            {},
-            hz=end.forecast.settings.hz,
-            writes_on=known.spec.writes_on,
-        )
-        return _branch(real.branch(sends=end.sends), 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
+        situation = end.forecast.situation(sends=end.sends)
+        # To the millisecond, since it is a reference and each prediction of a quarter of an hour takes its time.
+        real = real_world(replace(situation, srtt_s=round(situation.srtt_s, 3)))
+        return _branch(real, 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
 
     settings = f"Linux defaults (tcp_retries2={LINUX_DEFAULTS.retries2}, rto_max {LINUX_DEFAULTS.rto_max_s:g} s)"
     return r.RealWorld(settings=settings, client=uncompressed(found.client), server=uncompressed(found.server))

@@ -139,14 +139,15 @@ def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bo
         return "reset"
     if not delta.get(ABORTED, 0):
         return None
+    if last.timer is Timer.KEEPALIVE:
+        # With a user timeout too: it only moves the expiry at which this timer kills.
+        return "keepalive"
     if user_timeout:
         return "user-timeout"
     if last.state is TcpState.SYN_SENT:
         return "syn-retries"
     if last.timer is Timer.PROBE:
         return "probes"
-    if last.timer is Timer.KEEPALIVE:
-        return "keepalive"
     return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
 
 

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from lab.core.fault import Matched
 from lab.core.flow import Direction
 from lab.core.hole import Passage
-from lab.core.prediction import GiveUp
+from lab.core.prediction import GiveUp, State
 from lab.run.evidence import KernelFate, Noticing, Traffic
 from lab.run.forecast import EndForecast
 from lab.testbed.ports import CaptureSummary, CutReceipt
+
+ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
+"""States that a socket enters when its program closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,11 @@ class EndFinding:
     program_error_at: float | None
     """When one of the lab's own programs was given an error; a second witness of the kernel's give-up."""
 
-    resent_in_capture: int
-    """Retransmissions by this node in the whole capture, every flow."""
+    counted: Mapping[str, int]
+    """What this node sent again in the whole capture, every flow: retransmissions, keepalive and window probes."""
 
-    resent_by_counter: int
-    """TcpRetransSegs over the same time."""
+    counters: Mapping[str, int]
+    """The kernel's own counts over the same time, by the same names."""
 
     total_retrans: int | None
     """tcpi_total_retrans of the flow's last sample."""
@@ -52,6 +55,14 @@ class EndFinding:
     def anchor(self) -> float | None:
         """What that branch counts from, CLOCK_MONOTONIC."""
         return self.forecast.anchor(self.traffic.lost_at, self.traffic.heard_at or self.forecast.heard_at)
+
+    @property
+    def let_go_at(self) -> float | None:
+        """When the program closed a socket that its kernel had not given up, CLOCK_MONOTONIC.
+
+        None in the states that begin with a close: there the kernel's end is what the run is about.
+        """
+        return None if self.forecast.state in ORPHANED else self.fate.closed_at
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -98,8 +109,8 @@ class Findings:
     counters: Mapping[str, Mapping[str, int]]
     """Per node, how far each counter moved."""
 
-    talked: bool
-    """Whether data had gone both ways before the cut."""
+    reconnected: bool | None
+    """Whether a new connection was set up while the old one was dark; None where none was tried."""
 
     @property
     def ends(self) -> tuple[EndFinding, EndFinding]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lab.core.errors import UsageError
 from lab.core.flow import FourTuple
-from lab.core.socket import SocketSample, TcpState
+from lab.core.socket import SocketSample, TcpState, Timer
 from lab.run.patience import Patience
 from lab.testbed.ports import Node, Process
 
@@ -12,6 +12,8 @@ LISTEN_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 10.0
 TALK_TIMEOUT_S = 10.0
 LAST_LINES = 5
+FRESH_S = 0.06
+"""How old an answered window probe may be; the shortest pause between two is 200 ms."""
 
 
 def wait_for_listener(node: Node, process: Process, port: int, patience: Patience) -> None:
@@ -82,6 +84,22 @@ def wait_for_talk(node: Node, process: Process, flow: FourTuple, patience: Patie
         return True if sample.bytes_acked > 1 and sample.bytes_received > 0 else None
 
     return patience.until(look, TALK_TIMEOUT_S) is not None
+
+
+def wait_for_window_probe(node: Node, flow: FourTuple, patience: Patience) -> None:
+    """Return just after the peer has answered a window probe: nothing is due before the forecast is made.
+
+    Raises:
+        UsageError: there was no probe; the window is not closed.
+    """
+
+    def look() -> bool | None:
+        sample = sample_of(node.sockets(), flow)
+        fresh = sample is not None and sample.timer is Timer.PROBE and sample.last_ack_received_s < FRESH_S
+        return True if fresh else None
+
+    if patience.until(look, TALK_TIMEOUT_S) is None:
+        raise UsageError(f"A closed window was expected, but after {TALK_TIMEOUT_S:g} s {flow} had sent no probe.")
 
 
 def established(samples: Sequence[SocketSample], port: int) -> list[SocketSample]:

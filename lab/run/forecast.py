@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lab.core.errors import InvalidRun, Unsupported
 from lab.core.giveup import predict
-from lab.core.kernel import KNOBS, KernelSettings, from_sysctls
+from lab.core.kernel import KNOBS, from_sysctls
 from lab.core.prediction import GiveUp, Situation, State
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.ports import Node
@@ -21,16 +21,23 @@ HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
 class EndForecast:
     """Both branches of one end, stated before the cut."""
 
-    state: State
     sending: GiveUp
     idle: GiveUp
-    settings: KernelSettings
+    sending_situation: Situation
+    """What the branch was predicted from."""
+
+    idle_situation: Situation
     sysctls: Mapping[str, str]
     options: SocketOptions | None
     """None where the descriptor could not be read; then the kernel's defaults were assumed."""
 
     sample: SocketSample | None
     """The socket as it was; None where it does not exist yet."""
+
+    @property
+    def state(self) -> State:
+        """What the socket is doing when its path goes dark."""
+        return self.sending_situation.state
 
     @property
     def heard_at(self) -> float | None:
@@ -42,6 +49,10 @@ class EndForecast:
     def branch(self, *, sends: bool) -> GiveUp:
         """The branch that applies."""
         return self.sending if sends else self.idle
+
+    def situation(self, *, sends: bool) -> Situation:
+        """What the branch that applies was predicted from."""
+        return self.sending_situation if sends else self.idle_situation
 
     def anchor(self, sent_at: float | None, heard_at: float | None) -> float | None:
         """The instant that the applying branch counts from, CLOCK_MONOTONIC.
@@ -113,12 +124,13 @@ def forecast(
             raise InvalidRun("A zero window was to be cut, but the socket had vanished before the cut.")
         situation = replace(situation, backoff=max(sample.backoff - sample.retransmits, 0))
     idle = replace(situation, state=State.ESTABLISHED, busy=False, writes_on=False)
-    sending = predict(situation)
+    if state is State.FIN_WAIT_2:
+        idle = situation
     return EndForecast(
-        state=state,
-        sending=sending,
-        idle=sending if state is State.FIN_WAIT_2 else predict(idle),
-        settings=settings,
+        sending=predict(situation),
+        idle=predict(idle),
+        sending_situation=situation,
+        idle_situation=idle,
         sysctls=dict(sysctls),
         options=options,
         sample=sample,

@@ -4,8 +4,10 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from lab.core.errors import LabError, UsageError
@@ -17,9 +19,19 @@ from lab.report.folder import RunFolder
 from lab.report.record import Record
 from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
-from lab.run.collect import Watched, collect
+from lab.run.collect import Watched, collect, nudge_silent_directions
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
-from lab.run.flowfinder import choose, established, find_flow, refuse_exit, sample_of, tail, wait_for_talk
+from lab.run.flowfinder import (
+    TALK_TIMEOUT_S,
+    choose,
+    established,
+    find_flow,
+    refuse_exit,
+    sample_of,
+    tail,
+    wait_for_talk,
+    wait_for_window_probe,
+)
 from lab.run.forecast import EndForecast, forecast, read_settings
 from lab.run.patience import Patience, Stopped
 from lab.run.spec import Action, RunSpec
@@ -46,6 +58,8 @@ class Run:
         out: Folder for everything; a fresh one under ``runs/`` where None.
         tell: Called with each observation as it is made; narrates.
         stop: Set by another thread to end the run early; its record is then INVALID.
+        start_gate: Held while testbed and programs start, which is when a run needs a processor; many runs at once
+            share one, so that none's start-up delays another's dating.
     """
 
     def __init__(
@@ -56,15 +70,19 @@ class Run:
         out: Path | None = None,
         tell: Callable[[Observation], None] = lambda _: None,
         stop: threading.Event | None = None,
+        start_gate: AbstractContextManager[object] | None = None,
     ) -> None:
         self.spec = spec
         self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
         self._open = open_testbed
         self._tell = tell
         self._patience = Patience(stop)
+        self._start_gate = nullcontext() if start_gate is None else start_gate
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
+        self._up_at = 0.0
+        self._reconnect: Process | None = None
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
 
@@ -75,9 +93,13 @@ class Run:
             LabError: nothing could be judged; an INVALID record says why.
             KeyboardInterrupt: passed on once the record is written.
         """
+        self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
         try:
-            with self._timeline, contextlib.closing(self._open(self._testbed_spec())) as testbed:
-                record = self._run(testbed)
+            with self._timeline, contextlib.ExitStack() as testbeds:
+                with self._start_gate:
+                    testbed = testbeds.enter_context(self._open(self._testbed_spec()))
+                    stage = self._arrange(testbed)
+                record = self._run(stage)
         except Stopped:
             self._write(unfinished(self._known, reason="the run was asked to end early", interrupted=True))
             raise
@@ -101,23 +123,29 @@ class Run:
     def _testbed_spec(self) -> TestbedSpec:
         return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
 
-    def _run(self, testbed: Testbed) -> Record:
+    def _arrange(self, testbed: Testbed) -> Stage:
+        """Bring up everything but the client."""
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        up_at = self._patience.now()
+        self._up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
-        self._know(settings={node.name: read_settings(node) for node in nodes})
         self._programs["server"] = stage.server
-        flow, talked = self._connect(stage) if self.spec.connect_from is None else (None, True)
-        if flow is None:
-            flow = hole_before_connect(stage, self.spec.connect_from or 0)
+        self._know(settings={node.name: read_settings(node) for node in nodes})
+        return stage
+
+    def _run(self, stage: Stage) -> Record:
+        testbed = stage.testbed
+        if self.spec.connect_from is None:
+            flow = self._connect(stage)
+        else:
+            flow = hole_before_connect(stage, self.spec.connect_from)
         fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
         self._know(flow=flow, fault=fault)
         testbed.router.prepare(fault)
         for node in (testbed.client, testbed.server):
             node.watch(flow)
-        self._patience.pause_until(up_at + CALM_S)
+        self._patience.pause_until(self._up_at + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._timeline.anchor(cut.done_at)
@@ -138,30 +166,37 @@ class Run:
             programs={name: self._programs.get(name) for name in ("client", "server")},
             bystander=stage.bystander,
             bystander_port=stage.bystander_port,
-            talked=talked,
+            reconnect=self._reconnect,
         )
         findings, classes = collect(watched)
         write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
         return conclude(self._known, findings)
 
-    def _connect(self, stage: Stage) -> tuple[FourTuple, bool]:
+    def _connect(self, stage: Stage) -> FourTuple:
         """Start the client, find its flow, let it talk, and wait for the moment of the cut."""
         node = stage.testbed.client
         client = self._programs["client"] = start(self.spec.client, node)
         flow = find_flow(node, client, self.spec.port, self.spec.flow, self._patience)
         self.observe("client", "connected", flow=str(flow))
-        talked = wait_for_talk(node, client, flow, self._patience)
+        if self.spec.talks and not wait_for_talk(node, client, flow, self._patience):
+            raise UsageError(
+                f"Data in both directions was expected before the cut; after {TALK_TIMEOUT_S:g} s {flow} had none.",
+                fix="let the programs exchange something first",
+            )
         ready_at = self._patience.now()
         self._act([a for a in self.spec.actions if a.at_s < 0], ready_at + self.spec.cut_after_s)
         self._patience.pause_until(ready_at + self.spec.cut_after_s)
-        refuse_exit(client, "could be cut off")
         refuse_exit(stage.server, "could be cut off")
+        if self.spec.client_state is not State.FIN_WAIT_2:
+            refuse_exit(client, "could be cut off")
+        if self.spec.client_state is State.ZERO_WINDOW:
+            wait_for_window_probe(node, flow, self._patience)
         if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
             candidates = established(node.sockets(), self.spec.port)
             if not candidates:
                 raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
             choose(candidates, None)
-        return flow, talked
+        return flow
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
@@ -199,17 +234,26 @@ class Run:
         self, testbed: Testbed, fault: Fault, cut: CutReceipt, forecasts: Mapping[str, EndForecast]
     ) -> tuple[CutReceipt | None, float]:
         """Act and heal on time, and watch until the fates are known."""
-        planned = [(action.at_s, action) for action in self.spec.actions if action.at_s >= 0]
+        planned = [(action.at_s, partial(self._do, action)) for action in self.spec.actions if action.at_s >= 0]
+        if self.spec.reconnect_at_s is not None:
+            planned.append((self.spec.reconnect_at_s, partial(self._try_new_connection, testbed)))
         heal_at = None if self.spec.heal_after_s is None else cut.done_at + self.spec.heal_after_s
         healed: list[CutReceipt] = []
         flow = fault.flow
+        ends = [
+            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
+            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
+        ]
 
         def do_what_is_due() -> None:
             now = self._patience.now()
             while planned and cut.done_at + planned[0][0] <= now:
-                self._write_line(planned.pop(0)[1])
+                planned.pop(0)[1]()
             if heal_at is not None and not healed and now >= heal_at:
+                nudge_silent_directions(testbed, fault)
                 healed.append(testbed.router.heal(fault))
+                for end in ends:
+                    end.healed_at = healed[0].done_at
                 self.observe("router", "heal", healed[0].done_at)
 
         def next_at() -> float | None:
@@ -219,10 +263,6 @@ class Run:
             return min(instants, default=None)
 
         planned.sort(key=lambda pair: pair[0])
-        ends = [
-            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
-            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
-        ]
         until = watch(
             ends,
             cut.done_at,
@@ -237,11 +277,21 @@ class Run:
     def _act(self, actions: Sequence[Action], cut_at: float) -> None:
         for action in sorted(actions, key=lambda a: a.at_s):
             self._patience.pause_until(cut_at + action.at_s)
-            self._write_line(action)
+            self._do(action)
 
-    def _write_line(self, action: Action) -> None:
-        self._programs[action.node].write(action.text + "\n")
-        self.observe(action.node, "action", text=action.text)
+    def _do(self, action: Action) -> None:
+        if action.signal is None:
+            self._programs[action.node].write(action.text + "\n")
+            self.observe(action.node, "action", text=action.text)
+        else:
+            self._programs[action.node].send_signal(action.signal)
+            self.observe(action.node, "action", signal=action.signal)
+
+    def _try_new_connection(self, testbed: Testbed) -> None:
+        self.observe("client", "reconnect")
+        self._reconnect = testbed.client.spawn_module(
+            "lab.programs.client", ("server", str(self.spec.port), "--connect-only")
+        )
 
     def _know(self, **facts: object) -> None:
         self._known = replace(self._known, **facts)  # type: ignore[arg-type]  # names are Known's own

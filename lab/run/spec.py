@@ -33,7 +33,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A line written to a program's standard input at a set time."""
+    """A line written to a program's standard input, or a signal, at a set time."""
 
     at_s: float
     """Seconds from the cut; negative ones are written once the flow stands, that long before the cut."""
@@ -41,8 +41,11 @@ class Action:
     node: str
     """client or server."""
 
-    text: str
+    text: str = ""
     """The line, without its newline."""
+
+    signal: int | None = None
+    """A signal to send instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,12 @@ class RunSpec:
     """What the client's socket is doing when its path goes dark."""
 
     server_state: State = State.ESTABLISHED
+    talks: bool = True
+    """Whether data goes both ways before the cut; a peer that never answers would be waited for in vain."""
+
+    reconnect_at_s: float | None = None
+    """When to try a new connection from the client to the same server port, seconds from the cut."""
+
     connect_from: int | None = None
     """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""
 

@@ -35,6 +35,9 @@ class EndWatch:
 
     forecast: EndForecast
     track: Callable[[], SocketTrack]
+    healed_at: float | None = None
+    """When the path came back, CLOCK_MONOTONIC."""
+
     sent_at: float | None = None
     """When data was first seen waiting for an acknowledgment after the cut."""
 
@@ -48,8 +51,15 @@ class EndWatch:
         if self.sent_at is None:
             waiting = (s.at for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
             self.sent_at = next(waiting, None)
+        if self.healed_at is not None and self.caught_up(self.healed_at):
+            return None
         due = self.forecast.due(self.sent_at)
         return None if due is None else due[1] + LATE_S
+
+    def caught_up(self, since: float) -> bool:
+        """Whether a sample after that instant had nothing left to acknowledge."""
+        last = self.seen.samples[-1] if self.seen is not None and self.seen.samples else None
+        return last is not None and last.at > since and not awaits_acknowledgment(last)
 
     @property
     def gone(self) -> bool:

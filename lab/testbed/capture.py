@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import scapy.layers.l2  # without the link layers scapy warns of every socket that it cannot tell its type
+from scapy.arch.common import compile_filter, free_filter
 from scapy.arch.linux import L2ListenSocket
-from scapy.config import conf
+from scapy.data import ARPHRD_TO_DLT, SO_ATTACH_FILTER
 from scapy.error import Scapy_Exception
+from scapy.libs.structures import sock_fprog
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.timeline import ClockPair
@@ -40,8 +42,15 @@ _PROTOCOL_NONE, _PROTOCOL_ALL = 0, 3
 _ETHERNET = 1
 """``ARPHRD_ETHER`` (linux/if_arp.h), what veth links are."""
 
+_LINGER_S = 0.02
+"""How long the intake goes on after the instant that the summary calls the stop: a packet that came in before it has
+left by then, or never will."""
+
 _DRAIN_TIMEOUT_S = 10.0
 """Taking a full ring to a slow disk; ordinarily a drain lasts two retire periods."""
+
+_BLOCKS_PER_TURN = 4
+"""Taken from one side before the other gets its turn; without a bound a busy side starves the other one's ring."""
 
 _CLOCK_TRIES = 5
 
@@ -91,8 +100,6 @@ class Capture:
         if self._sides:
             raise UsageError("A capture that is not running was expected; this one has been started.")
         expression = DEFAULT_FILTER if filter_expression is None else filter_expression
-        # scapy lists the interfaces once per process; in a process forked from a warm one they are another namespace's.
-        conf.ifaces.reload()
         self._failure = None
         with contextlib.ExitStack() as undo:
             undo.callback(self._close)
@@ -110,11 +117,14 @@ class Capture:
         """
         if self._failure is None:
             with self._failing():
-                for side in self._sides.values():
-                    side.write_ready()
+                self._write_ready()
 
     def stop(self) -> CaptureSummary:
         """Let no more packets in, write what is in the rings, close; the files are complete when this returns.
+
+        Returns:
+            Paths and counts. What came in on one side from ``started_at`` to ``stopped_at`` is there, and so is its way
+            out on the other side, if it had one; the files go on a little longer than that.
 
         Raises:
             UsageError: it is not running.
@@ -128,8 +138,9 @@ class Capture:
         try:
             if self._failure is None:
                 with self._failing():
+                    self._drain()
                     for side in self._sides.values():
-                        side.finish(started, stopped)
+                        side.write_statistics(started, stopped)
             if self._failure is not None:
                 raise self._failure
             sides = self._sides
@@ -170,6 +181,39 @@ class Capture:
         except InvalidRun as error:
             self._failure = error
 
+    def _write_ready(self) -> None:
+        for side in self._sides.values():
+            side.write_ready()
+
+    def _drain(self) -> None:
+        """Stop the intake and write what the rings hold, until what was written is what the kernel counted.
+
+        One more retire period has to pass without a packet: another CPU may have been putting one into a ring while the
+        intake was stopped.
+        """
+        poll = select.poll()
+        for fileno in self.filenos:
+            poll.register(fileno, select.POLLIN)
+        linger = time.monotonic() + _LINGER_S
+        while (rest := linger - time.monotonic()) > 0:
+            poll.poll(rest * 1000)
+            self._write_ready()
+        for side in self._sides.values():
+            side.stop_intake()
+        deadline = time.monotonic() + _DRAIN_TIMEOUT_S
+        settled = False
+        while True:
+            self._write_ready()
+            missing = {side.path.name: side.missing for side in self._sides.values() if side.missing}
+            if settled and not missing:
+                return
+            if time.monotonic() > deadline:
+                raise InvalidRun(
+                    "Every packet that the kernel put into the rings was expected to come out of them in"
+                    f" {_DRAIN_TIMEOUT_S:.0f} s; still missing: {missing}."
+                )
+            settled = not poll.poll(RETIRE_MS) and not missing
+
     def _close(self) -> None:
         for side in self._sides.values():
             side.close()
@@ -204,13 +248,22 @@ class _Side:
         return self._ring.count().dropped
 
     def write_ready(self) -> None:
-        for packets in self._ring.take():
+        for packets in self._ring.take(_BLOCKS_PER_TURN):
             self._writer.write(packets)
+        # A link that goes down leaves an error on the socket, which then polls as ready until somebody reads it; the
+        # capture goes on when the link comes back (packet_notifier).
+        self._socket.ins.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
-    def finish(self, started: ClockPair, stopped: ClockPair) -> None:
-        """Write what the ring still holds, then the counters."""
+    def stop_intake(self) -> None:
         self._ring.stop_intake()
-        self._drain(time.monotonic() + _DRAIN_TIMEOUT_S)
+
+    @property
+    def missing(self) -> int:
+        """Packets in the ring that have not been written."""
+        received, dropped = self._ring.count()
+        return received - dropped - self._ring.taken
+
+    def write_statistics(self, started: ClockPair, stopped: ClockPair) -> None:
         received, dropped = self._ring.count()
         self._writer.write_statistics(
             Statistics(
@@ -220,28 +273,6 @@ class _Side:
                 dropped=dropped,
             )
         )
-
-    def _drain(self, deadline: float) -> None:
-        """Until the packets written are the packets counted, and a whole retire period brought no other.
-
-        The period is for a packet that another CPU was putting into the ring while the intake was stopped.
-        """
-        settled = False
-        poll = select.poll()
-        poll.register(self.fileno, select.POLLIN)
-        while True:
-            self.write_ready()
-            received, dropped = self._ring.count()
-            complete = self._ring.taken == received - dropped
-            if complete and settled:
-                return
-            if time.monotonic() > deadline:
-                raise InvalidRun(
-                    f"{received - dropped} packets were expected in {self.path.name}, as the kernel counted;"
-                    f" {self._ring.taken} came out of the ring in {_DRAIN_TIMEOUT_S:.0f} s."
-                )
-            quiet = not poll.poll(RETIRE_MS)
-            settled = complete and quiet
 
     def close(self) -> None:
         self._undo.close()
@@ -278,23 +309,36 @@ def _open_socket(source: Source) -> L2ListenSocket:
             f"An interface of this namespace was expected ({names}); {source.interface} is none."
         ) from None
     try:
-        opened = L2ListenSocket(
-            iface=source.interface, type=_PROTOCOL_NONE, filter=source.filter_expression or None, promisc=False
-        )
-    except Scapy_Exception as error:
-        if "libpcap" in str(error):
-            raise EnvironmentNotReady(f"{error}.", fix="apt-get install libpcap0.8") from error
-        raise UsageError(f"A capture filter as in pcap-filter(7) was expected. {error}.") from error
+        opened = L2ListenSocket(iface=source.interface, type=_PROTOCOL_NONE, nofilter=1, promisc=False)
     except PermissionError as error:
         raise EnvironmentNotReady(
             "Capturing needs CAP_NET_RAW in this network namespace.",
             fix="run as root, or allow unprivileged user namespaces",
         ) from error
-    hardware_type = opened.ins.getsockname()[3]
-    if hardware_type != _ETHERNET:
-        opened.close()
-        raise Unsupported(f"{source.interface} was expected to be Ethernet; its hardware type is {hardware_type}.")
+    with contextlib.ExitStack() as undo:
+        undo.callback(opened.close)
+        hardware_type = opened.ins.getsockname()[3]
+        if hardware_type != _ETHERNET:
+            raise Unsupported(f"{source.interface} was expected to be Ethernet; its hardware type is {hardware_type}.")
+        if source.filter_expression:
+            _attach_filter(opened.ins, source.filter_expression)
+        undo.pop_all()
     return opened
+
+
+def _attach_filter(packet_socket: socket.socket, expression: str) -> None:
+    """Compile and attach a filter, by link type.
+
+    Given an interface instead, scapy looks it up in a list that it made once per process, maybe in another namespace.
+    """
+    try:
+        program = compile_filter(expression, linktype=ARPHRD_TO_DLT[_ETHERNET])
+    except ImportError as error:
+        raise EnvironmentNotReady(f"libpcap is missing: {error}", fix="apt-get install libpcap0.8") from error
+    except Scapy_Exception as error:
+        raise UsageError(f"A capture filter as in pcap-filter(7) was expected. {error}.") from error
+    packet_socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, sock_fprog(program.bf_len, program.bf_insns))
+    free_filter(program)
 
 
 def _open_ring(packet_socket: socket.socket, ring_bytes: int) -> PacketRing:

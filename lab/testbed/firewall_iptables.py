@@ -8,8 +8,9 @@ The table is mangle: nobody filters there, and its hooks come before those of th
 file, so nothing here depends on ``XTABLES_LOCKFILE``; the ``iptables`` command does.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -89,6 +90,7 @@ class _Family:
     def __init__(self, table: type, rule: type) -> None:
         self._rule = rule
         self._table = _open(table)
+        self._table.close()
         self.jumps: dict[str, Any] = {}
         """Raw rule, ready to be inserted, by the name of the chain that it jumps to."""
 
@@ -105,34 +107,42 @@ class _Family:
                 table.append_entry(chain, drop)
 
         self.commit(apply)
-        self.jumps[chain] = _raw(self._jump_to(chain))
+        with self._read():
+            self.jumps[chain] = self._jump_to(chain)
 
     def commit(self, apply: Callable[[Any], None]) -> CutReceipt:
         """Read the table, change it, swap it; a change that someone else made in between is kept."""
         for attempt in range(_COMMIT_ATTEMPTS):
-            self._table.refresh()
-            apply(self._table)
-            began = time.monotonic()
             try:
-                self._table.commit()
+                with self._read() as table:
+                    apply(table)
+                    began = time.monotonic()
+                    table.commit()
+                    return CutReceipt(began_at=began, done_at=time.monotonic())
             except iptc.IPTCError as error:
                 if attempt == _COMMIT_ATTEMPTS - 1:
                     raise LabError(f"The kernel refused the rules: {_reason(error)}.") from error
-            else:
-                return CutReceipt(began_at=began, done_at=time.monotonic())
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def packets(self, chain: str) -> list[int]:
-        self._table.refresh()
-        counts, entry = [], self._table.first_rule(chain)
-        while entry:
-            counts.append(int(entry.counters.pcnt))
-            entry = self._table.next_rule(entry)
-        return counts
+        with self._read() as table:
+            counts, entry = [], table.first_rule(chain)
+            while entry:
+                counts.append(int(entry.counters.pcnt))
+                entry = table.next_rule(entry)
+            return counts
 
     def close(self) -> None:
         self._remove_ours()
-        self._table.close()
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[Any]:
+        """The table as it is now. A commit uses a copy up, and a copy that is kept goes stale; so none is."""
+        self._table.refresh()
+        try:
+            yield self._table
+        finally:
+            self._table.close()
 
     def _drop(self, fault: Fault, source: Endpoint, destination: Endpoint) -> Any:
         rule = self._rule_here()
@@ -145,9 +155,10 @@ class _Family:
         return rule
 
     def _jump_to(self, chain: str) -> Any:
+        """The raw jump; the table has to be open, since the library looks the chain up."""
         rule = self._rule_here()
         rule.create_target(chain)
-        return rule
+        return _raw(rule)
 
     def _rule_here(self) -> Any:
         rule = self._rule()
@@ -175,11 +186,12 @@ class _Family:
         self.commit(apply)
 
     def _remove_ours(self) -> None:
-        self._table.refresh()
-        ours = [c.name for c in self._table.chains if c.name == _CONNTRACK_CHAIN or c.name.startswith(_CHAIN_PREFIX)]
+        with self._read() as table:
+            names = [chain.name for chain in table.chains]
+            ours = [name for name in names if name == _CONNTRACK_CHAIN or name.startswith(_CHAIN_PREFIX)]
+            jumps = {name: self._jump_to(name) for name in ours}
         if not ours:
             return
-        jumps = {chain: _raw(self._jump_to(chain)) for chain in ours}
 
         def apply(table: Any) -> None:
             for chain in ours:

@@ -72,7 +72,7 @@ class NftablesRules:
     def release(self, number: int, fault: Fault) -> CutReceipt:
         """Commit the removal of the jump."""
         began = time.monotonic()
-        self._run(f"delete rule {_TABLE} {_HOOKS[fault.placement]} handle {self._jumps.pop(number)}")
+        self._run(f"delete rule {_TABLE} {_HOOKS[fault.placement]} handle {self._jumps[number]}")
         return CutReceipt(began_at=began, done_at=time.monotonic())
 
     def packets(self, number: int, fault: Fault) -> list[int]:  # noqa: ARG002 - the port's; one table has both families

@@ -42,7 +42,7 @@ def acknowledgment(source: Endpoint, destination: Endpoint, family: int) -> byte
 
 def _ones_complement(octets: bytes) -> int:
     """The Internet checksum (RFC 1071)."""
-    total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
+    total: int = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    return 0xFFFF - total

@@ -73,6 +73,10 @@ class Process(Protocol):
         """All output so far, both streams, in the order read."""
 
     @property
+    def lost_bytes(self) -> int:
+        """How much of the output is missing from ``lines``: it came too fast, or was more than is kept."""
+
+    @property
     def returncode(self) -> int | None:
         """Exit status, negative signal number, or None while it runs."""
 

@@ -88,12 +88,12 @@ class PacketRing:
         """Packets handed out so far."""
         return self._taken
 
-    def take(self) -> Iterator[list[Packet]]:
-        """The packets of each block that is ready, oldest first.
+    def take(self, limit: int) -> Iterator[list[Packet]]:
+        """The packets of each block that is ready, oldest first, ``limit`` blocks at most.
 
         A block is the kernel's again when the next one is asked for; the end comes when the next one is not ready.
         """
-        while True:
+        for _ in range(limit):
             start = self._next * BLOCK_BYTES
             (status,) = _STATUS.unpack_from(self._memory, start + _STATUS_OFFSET)
             if not status & _USER:
@@ -123,15 +123,14 @@ class PacketRing:
         self._memory.close()
 
     def _packets(self, start: int) -> list[Packet]:
-        memory, packets = self._memory, []
+        memory, unpack = self._memory, _HEADER.unpack_from
+        packets: list[Packet] = []
         number, offset = _BLOCK.unpack_from(memory, start + _STATUS_OFFSET + _STATUS.size)
         at = start + offset
         for _ in range(number):
-            step, seconds, nanoseconds, caught, length, link, _ = _HEADER.unpack_from(memory, at)
+            step, seconds, nanoseconds, caught, length, link, _ = unpack(memory, at)
             first = at + link
             outgoing = memory[at + _PACKET_TYPE_OFFSET] == _OUTGOING
-            packets.append(
-                Packet(seconds * 1_000_000_000 + nanoseconds, length, outgoing, memory[first : first + caught])
-            )
+            packets.append((seconds * 1_000_000_000 + nanoseconds, length, outgoing, memory[first : first + caught]))
             at += step
         return packets

@@ -76,12 +76,17 @@ def three_places(*, as_nobody: bool = False) -> Iterator[Places]:
     """The places; gone with the block, whatever happens in it.
 
     Args:
-        as_nobody: Give up every privilege first, so that a user namespace is all there is.
+        as_nobody: As root, give up every privilege first, so that a user namespace is all there is; an ordinary user
+            has none to give up.
     """
     pipes = [Pipe() for _ in range(3)]
     router = os.fork()
     if router == 0:
-        _run_router([far for _, far in pipes], [near for near, _ in pipes], as_nobody)
+        try:
+            _run_router([far for _, far in pipes], [near for near, _ in pipes], as_nobody)
+        except BaseException:  # noqa: BLE001 - a forked child must never return into the test runner
+            traceback.print_exc()
+        os._exit(1)
     near, _ = zip(*pipes, strict=True)
     for _, far in pipes:
         far.close()
@@ -147,7 +152,7 @@ def _accept(flow: FourTuple) -> None:
 def _run_router(far: list[Connection], near: list[Connection], as_nobody: bool) -> None:
     for pipe in near:
         pipe.close()
-    if as_nobody:
+    if as_nobody and os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
@@ -163,7 +168,10 @@ def _run_router(far: list[Connection], near: list[Connection], as_nobody: bool) 
     for pipe in (client, server):
         if os.fork() == 0:
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            _unshare(_CLONE_NEWNET)
+            try:
+                _unshare(_CLONE_NEWNET)
+            except OSError:
+                os._exit(1)
             _serve(pipe, [other for other in far if other is not pipe])
     _serve(router, [client, server])
 

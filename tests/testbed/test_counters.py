@@ -1,5 +1,7 @@
+import os
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,15 @@ NSTAT_LEAVES_OUT = {
 
 
 def nstat() -> dict[str, int]:
-    shown = subprocess.run(["nstat", "-az"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        # It keeps a history file, by default one that all users named root share.
+        shown = subprocess.run(
+            ["nstat", "-asz"],
+            env=os.environ | {"NSTAT_HISTORY": f"{folder}/history"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
     return {line.split()[0]: int(line.split()[1]) for line in shown.splitlines() if not line.startswith("#")}
 
 

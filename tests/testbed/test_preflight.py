@@ -110,8 +110,9 @@ def test_everything_is_found_at_once_and_each_fault_has_one_line_to_mend_it() ->
 
 def test_nothing_of_the_caller_changes() -> None:
     def state() -> list[object]:
-        routes = Path("/proc/net/route").read_text() + Path("/proc/net/dev").read_text().count("\n").__str__()
-        return [*(os.readlink(f"/proc/self/ns/{kind}") for kind in NAMESPACES), routes, Path("/etc/hosts").read_bytes()]
+        links = sorted(path.name for path in Path("/sys/class/net").iterdir())
+        files = [Path(path).read_bytes() for path in ("/proc/net/route", "/etc/hosts", "/proc/self/uid_map")]
+        return [*(Path(f"/proc/self/ns/{kind}").readlink() for kind in NAMESPACES), links, files]
 
     before = state()
     preflight.inspect()
@@ -133,14 +134,13 @@ def test_a_probe_that_dies_is_blamed_and_the_answers_before_it_are_kept() -> Non
 
 def test_a_probe_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "PROBE_TIMEOUT_S", 0.2)
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1, stdout=-1, stderr=-1, text=True)
+    program = "import signal; signal.pause()"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=-1, stderr=-1, text=True)
 
     got = preflight._wait(child, ["a"])
 
     assert "no answer within" in got["a"].seen
     assert child.returncode is not None
-    assert child.stdin is not None
-    child.stdin.close()
 
 
 @pytest.mark.parametrize(

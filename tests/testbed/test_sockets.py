@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from lab.core.errors import Unsupported
 from lab.core.flow import Endpoint
 from lab.core.socket import SocketSample, TcpState, Timer
 from lab.testbed import sockets
@@ -276,6 +277,24 @@ def test_more_sockets_than_one_datagram_holds_are_all_listed() -> None:
     clients = [socket.create_connection(listener.getsockname()) for _ in range(400)]
     listed = {one.local for one in list_sockets()}
     assert listed >= {end(one.getsockname()) for one in clients}
+
+
+@isolated
+def test_an_answer_that_was_left_unread_is_not_taken_for_the_next_one() -> None:
+    _listener, client, accepted = connected()
+    with SocketTable() as table:
+        body = sockets._exact_question(*ends(client), 0)
+        header = sockets._NLMSGHDR.pack(16 + len(body), sockets.SOCK_DIAG_BY_FAMILY, sockets.NLM_F_REQUEST, 0xABC, 0)
+        table._netlink.send(header + body)
+        found = table.query(*ends(accepted))
+        assert found is not None
+        assert found.sample.local == ends(accepted)[0]
+
+
+def test_a_kernel_that_cannot_list_sockets_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "TCPDIAG_GETSOCK", 99)
+    with pytest.raises(Unsupported, match="does not list TCP sockets"):
+        SocketTable()
 
 
 # Older kernels, cost --------------------------------------------------------------------------------------------------

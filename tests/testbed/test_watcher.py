@@ -59,8 +59,18 @@ def program_that_waits_for_its_errors(clients: list[socket.socket]) -> int:
     return reading
 
 
-@isolated
-def test_deaths_by_user_timeout_are_dated_to_twenty_milliseconds() -> None:
+def watch_until_gone(watchers: list[SocketWatcher]) -> None:
+    """Host several at once."""
+    deadline = time.monotonic() + 20
+    while wake_times := [at for watcher in watchers if (at := watcher.wake_at()) is not None]:
+        assert time.monotonic() < deadline
+        time.sleep(max(min(wake_times) - time.monotonic(), 0))
+        for watcher in watchers:
+            watcher.on_wake(time.monotonic())
+
+
+def five_deaths() -> list[tuple[SocketTrack, float]]:
+    """Five sockets that die one after the other by user timeout: their tracks, and when the program noticed."""
     flows = [connected() for _ in range(5)]
     clients = [client for _, client, _ in flows]
     pipe = program_that_waits_for_its_errors(clients)
@@ -73,30 +83,37 @@ def test_deaths_by_user_timeout_are_dated_to_twenty_milliseconds() -> None:
         for watcher, client in zip(watchers, clients, strict=True):
             watcher.on_wake(time.monotonic())
             client.send(b"lost")
-        while wake_times := [at for watcher in watchers if (at := watcher.wake_at()) is not None]:
-            assert time.monotonic() < began_s + 20
-            time.sleep(max(min(wake_times) - time.monotonic(), 0))
-            for watcher in watchers:
-                watcher.on_wake(time.monotonic())
+        watch_until_gone(watchers)
         cpu_s += time.process_time()
-        watched_s = time.monotonic() - began_s
-    looks = sum(watcher.looks for watcher in watchers)
-    sys.stdout.write(f"{looks / watched_s:.0f} looks, {cpu_s / watched_s * 1e3:.1f} ms of CPU per second\n")
-    close = 0
-    for watcher, (died_at, code) in zip(watchers, json.loads(os.read(pipe, 1000)), strict=True):
-        track = watcher.track()
-        assert code == errno.ETIMEDOUT
-        assert track.gone_at is not None
-        error_s = track.gone_at - died_at
-        sys.stdout.write(f"{error_s * 1e3:+.1f} ms, known to {track.gone_within_s * 1e3:.1f} ms\n")
-        assert abs(error_s) <= track.gone_within_s + 0.02, "a track claims to know more than it does"
-        close += track.gone_within_s <= 0.02 and abs(error_s) <= 0.02
-        last = track.samples[-1]
-        assert (last.timer, last.unacked, last.backoff) == (Timer.RETRANSMIT, 1, last.retransmits)
-        counts = [sample.total_retrans for sample in track.samples]
-        assert counts == sorted(counts)
-    # One may be unlucky on a machine that was busy just then; its track says so, above.
-    assert close >= 4
+    looks_per_s = sum(watcher.looks for watcher in watchers) / (time.monotonic() - began_s)
+    cost = cpu_s / sum(watcher.looks for watcher in watchers)
+    sys.stdout.write(f"{looks_per_s:.0f} looks per second, {cost * 1e6:.0f} us of CPU each\n")
+    died = json.loads(os.read(pipe, 1000))
+    assert {code for _, code in died} == {errno.ETIMEDOUT}
+    return [(watcher.track(), at) for watcher, (at, _) in zip(watchers, died, strict=True)]
+
+
+@isolated
+def test_deaths_by_user_timeout_are_dated_to_twenty_milliseconds() -> None:
+    close: list[bool] = []
+    for _ in range(3):
+        # Again where the machine was too busy just then to look in time: the track says so, but shows nothing.
+        deaths = five_deaths()
+        for track, noticed_at in deaths:
+            assert track.gone_at is not None
+            sys.stdout.write(
+                f"{(track.gone_at - noticed_at) * 1e3:+.1f} ms, known to {track.gone_within_s * 1e3:.1f}\n"
+            )
+            # A program notices after the death, never before it.
+            assert track.gone_at - track.gone_within_s <= noticed_at
+            last = track.samples[-1]
+            assert (last.timer, last.unacked, last.backoff) == (Timer.RETRANSMIT, 1, last.retransmits)
+            counts = [sample.total_retrans for sample in track.samples]
+            assert counts == sorted(counts)
+        close = [t.gone_within_s <= 0.02 and abs((t.gone_at or 0.0) - noticed) <= 0.02 for t, noticed in deaths]
+        if all(close):
+            return
+    assert all(close), close
 
 
 @isolated

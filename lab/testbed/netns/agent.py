@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-from pathlib import Path
 from typing import Any
 
 from lab.testbed.netns import kernel, sysctl
@@ -64,9 +63,7 @@ def run(
     os.close(namespace)
     kernel.unshare(kernel.CLONE_NEWUTS)
     kernel.set_hostname(node)
-    with contextlib.suppress(OSError):
-        # What ps and lsns show.
-        Path("/proc/self/comm").write_text(f"lab-{node}", encoding="ascii")
+    kernel.name_process(f"lab-{node}")
     loop = Loop()
     commands = Commands(loop, EventSender(loop, events), node)
     serve_in(loop, NodeService(commands, Sysctls(), Observing(loop, node), services), calls)

@@ -7,6 +7,7 @@ that closes the control socket.
 
 import contextlib
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -24,12 +25,19 @@ from lab.testbed.ports import TestbedSpec
 MARK = "blackhole-lab-forkserver"
 """First argument of the process, by which ``lab clean`` knows it."""
 
+_PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
+"""Signals that the interpreter ignores for itself, and restores in what it starts."""
+
+_PRELOADED = ("argparse", "lab.programs.connection", "lab.programs.options")
+"""What the lab's own programs import; loaded here, it costs each of them nothing."""
+
 _MOST_FDS = 1 + len(NODES)
 
 
 def main() -> NoReturn:
     """Be a fork server; arguments: mark, number of the control socket's descriptor, owner."""
     control = socket.socket(fileno=int(sys.argv[2]))
+    _shed()
     try:
         _enter_namespaces()
         child = os.fork()
@@ -41,8 +49,18 @@ def main() -> NoReturn:
         _outlive(child)
     # Testbeds are reaped by the kernel; the caller watches them through pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    kernel.name_process("lab-forkserver")
     control.send(pickle.dumps(None))
     _serve(control)
+
+
+def _shed() -> None:
+    """Give up what came from the thread that happened to start this process; commands shall not inherit it."""
+    os.chdir("/")
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - _PYTHONS_OWN:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _enter_namespaces() -> None:
@@ -100,6 +118,8 @@ def _outlive(child: int) -> NoReturn:
 
 def _serve(control: socket.socket) -> NoReturn:
     shared = _start_services(control)
+    for name in _PRELOADED:
+        importlib.import_module(name)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     gc.freeze()
     while True:

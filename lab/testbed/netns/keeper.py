@@ -12,7 +12,7 @@ import socket
 from typing import NamedTuple, NoReturn
 
 from lab.core.errors import LabError
-from lab.testbed.netns import agent, links, mounts, readiness
+from lab.testbed.netns import agent, kernel, links, mounts, readiness
 from lab.testbed.netns.layout import NODES, hosts_file
 from lab.testbed.netns.rpc import send_with_fds
 from lab.testbed.netns.services import Services
@@ -49,6 +49,7 @@ class Shared(NamedTuple):
 
 def run(spec: TestbedSpec, ends: Ends, shared: Shared) -> NoReturn:
     """Be the keeper of a new testbed; in the first process of a new PID namespace."""
+    kernel.name_process("lab-keeper")
     # Orphans of the testbed become this process's children: the kernel shall reap them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from lab.core.errors import EnvironmentNotReady
 from lab.testbed.netns.forkserver import MARK
 from lab.testbed.netns.rpc import send_with_fds
+from lab.testbed.owner import own_identity
 
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 5.0
@@ -28,12 +29,11 @@ class ForkServer:
     """
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         boot = _BOOT.format(path=[str(Path(entry).resolve()) for entry in sys.path])
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", boot, MARK, str(theirs.fileno()), identity(self.owner)],
+                [sys.executable, "-c", boot, MARK, str(theirs.fileno()), own_identity()],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -79,12 +79,6 @@ class ForkServer:
         if error is not None:
             raise error
         self._control.settimeout(None)
-
-
-def identity(pid: int) -> str:
-    """A process for all time: its id and when it started, in clock ticks since boot (proc(5), field 22 of stat)."""
-    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    return f"{pid}:{stat.rpartition(')')[2].split()[19]}"
 
 
 _lock = threading.Lock()

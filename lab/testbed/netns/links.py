@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.testbed.netns import kernel, offloads, rtnetlink, sysctl
+from lab.testbed.netns import ethtool, kernel, rtnetlink, sysctl
 from lab.testbed.netns.layout import LINKS, NODES, PREFIX_V4, PREFIX_V6, ROUTER, Interface
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ _LOOPBACK = 1
 """Index of ``lo``: the first interface of every network namespace."""
 
 _IFA_F_NODAD = 0x02
+
+_CARRIER_TIMEOUT_S = 10.0
+"""The kernel's link watch may be a second late, and more on a machine under load."""
 
 _UNKNOWN = 0x7E57BED0
 """Stands in the recorded requests for numbers that each testbed has its own of; no other field has such a value."""
@@ -122,6 +125,10 @@ def build(
         kernel.setns(namespaces[name], kernel.CLONE_NEWNET)
         _connect(name, batches[name], keep_offloads=keep_offloads)
         _write(sysctls.get(name, {}))
+    for name in NODES:
+        kernel.setns(namespaces[name], kernel.CLONE_NEWNET)
+        for interface in _interfaces(name):
+            ethtool.await_running(interface.link, _CARRIER_TIMEOUT_S)
 
 
 def _connect(node: str, batch: bytes, *, keep_offloads: bool) -> None:
@@ -129,7 +136,7 @@ def _connect(node: str, batch: bytes, *, keep_offloads: bool) -> None:
     if not keep_offloads:
         # While they are down, so that no packet is ever merged.
         for interface in interfaces:
-            offloads.switch_off(interface.link)
+            ethtool.switch_offloads_off(interface.link)
     rtnetlink.replay(_filled(batch, {_INDEX_OF[one.link]: socket.if_nametoindex(one.link) for one in interfaces}))
 
 
@@ -138,7 +145,8 @@ def _interfaces(node: str) -> list[Interface]:
 
 
 def _gateways(node: str) -> list[str]:
-    return [address for link in LINKS if link.outer.node == node for address in (link.inner.ipv4, link.inner.ipv6)]
+    gateways = [link.inner for link in LINKS if link.outer.node == node]
+    return [one.ipv4 for one in gateways] + [one.ipv6 for one in gateways if has_ipv6()]
 
 
 def _defaults(node: str) -> dict[str, str]:
@@ -151,7 +159,8 @@ def _defaults(node: str) -> dict[str, str]:
 def _configure(batch: "IPBatch", interface: Interface) -> None:
     index = _INDEX_OF[interface.link]
     batch.addr("add", index=index, address=interface.ipv4, prefixlen=PREFIX_V4)
-    batch.addr("add", index=index, address=interface.ipv6, prefixlen=PREFIX_V6, flags=_IFA_F_NODAD)
+    if has_ipv6():
+        batch.addr("add", index=index, address=interface.ipv6, prefixlen=PREFIX_V6, flags=_IFA_F_NODAD)
     batch.link("set", index=index, state="up")
 
 

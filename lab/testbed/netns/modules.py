@@ -39,19 +39,6 @@ def fork(
     return pid, (os.fdopen(stdin, "wb", 0), os.fdopen(stdout, "rb", 0), os.fdopen(stderr, "rb", 0))
 
 
-def fork_bare(keep: int, target: Callable[[], object]) -> int:
-    """Run a function in a child that keeps one descriptor of this process besides the standard ones.
-
-    Returns:
-        Process id.
-    """
-    pid = os.fork()
-    if pid == 0:
-        _close_all_but(keep)
-        _finish(target)
-    return pid
-
-
 def _pipes() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Three pipes: the child's ends, and the parent's."""
     child_in, parent_in = os.pipe()
@@ -75,6 +62,7 @@ def _become(target: Callable[[], object], standard: tuple[int, int, int]) -> NoR
 
 
 def _run(module: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
+    kernel.name_process(module.rpartition(".")[2])
     atexit._clear()  # noqa: SLF001 - what the agent registered is not the program's
     os.environ.clear()
     os.environ.update(env)
@@ -121,8 +109,3 @@ def _exit_code(exit_: SystemExit) -> int:
         return exit_.code & 0xFF
     print(exit_.code, file=sys.stderr)  # noqa: T201 - as sys.exit("message") does
     return 1
-
-
-def _close_all_but(keep: int) -> None:
-    os.closerange(_STANDARD_FDS, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))

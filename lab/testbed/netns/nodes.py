@@ -12,10 +12,10 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
+from lab.testbed.netns.hosted import CAPTURE, FIREWALL, pack
 from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
 from lab.testbed.netns.process import NetnsProcess
 from lab.testbed.netns.rpc import Channel
-from lab.testbed.netns.services import CAPTURE, FIREWALL
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
 
 _DRAIN_TIMEOUT_S = 120.0
@@ -168,6 +168,7 @@ class NetnsRouter(NetnsNode):
     def __init__(self, channel: Channel, client: NetnsNode, server: NetnsNode) -> None:
         super().__init__(ROUTER, channel)
         self._senders = {Cut.FORWARD: client, Cut.RETURN: server}
+        self._known: dict[Fault, list[tuple[Channel, bytes]]] = {}
 
     @property
     def firewall(self) -> str:
@@ -176,8 +177,8 @@ class NetnsRouter(NetnsNode):
 
     def prepare(self, fault: Fault) -> None:
         """Build the fault's rules without putting them in force."""
-        for node, part in self._parts(fault):
-            node.service(FIREWALL).call("prepare", part)
+        for firewall, part in self._parts(fault):
+            firewall.call("prepare", part)
 
     def cut(self, fault: Fault) -> CutReceipt:
         """Put the fault in force."""
@@ -189,7 +190,7 @@ class NetnsRouter(NetnsNode):
 
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped."""
-        counts = [node.service(FIREWALL).call("matched", part) for node, part in self._parts(fault)]
+        counts = [firewall.call("matched", part) for firewall, part in self._parts(fault)]
         return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
 
     def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
@@ -202,11 +203,18 @@ class NetnsRouter(NetnsNode):
         return summary
 
     def _enforce(self, method: str, fault: Fault) -> CutReceipt:
-        receipts = [node.service(FIREWALL).call(method, part) for node, part in self._parts(fault)]
-        return CutReceipt(min(r.began_at for r in receipts), max(r.done_at for r in receipts))
+        receipts = [firewall.call(method, part) for firewall, part in self._parts(fault)]
+        return CutReceipt(min(began for began, _ in receipts), max(done for _, done in receipts))
 
-    def _parts(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
-        """Which node's rules make the fault: the router's, or in the wrong placement those of each sender."""
+    def _parts(self, fault: Fault) -> list[tuple[Channel, bytes]]:
+        """Whose rules make the fault: the router's, or in the wrong placement those of each sender."""
+        parts = self._known.get(fault)
+        if parts is None:
+            parts = [(node.service(FIREWALL), pack(part)) for node, part in self._split(fault)]
+            self._known[fault] = parts
+        return parts
+
+    def _split(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
         if fault.placement is Placement.ROUTER:
             return [(self, fault)]
         directions = self._senders if fault.direction is Cut.BOTH else (fault.direction,)

@@ -1,16 +1,18 @@
 """Sockets and counters of a node, read by its agent."""
 
-import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from lab.core.errors import Unsupported, UsageError
+from lab.core.errors import UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
+from lab.testbed.counters import read_counters
 from lab.testbed.netns.layout import CLIENT, SERVER
 from lab.testbed.netns.loop import Loop
 from lab.testbed.nudge import nudge
 from lab.testbed.ports import SocketTrack
+from lab.testbed.socket_options import socket_options
+from lab.testbed.sockets import SocketTable, list_sockets
+from lab.testbed.watcher import SocketWatcher
 
 _RETRY_S = 0.1
 """When to look again after the kernel refused an answer."""
@@ -27,18 +29,16 @@ class Observing:
     def __init__(self, loop: Loop, node: str) -> None:
         self._loop = loop
         self._node = node
-        self._watchers: dict[FourTuple, Any] = {}
-        self._table: Any = None
+        self._watchers: dict[FourTuple, SocketWatcher] = {}
+        self._table: SocketTable | None = None
 
     def sockets(self) -> Sequence[SocketSample]:
         """Every TCP socket of the namespace."""
-        samples: Sequence[SocketSample] = _find("sockets", "list_sockets")()
-        return samples
+        return list_sockets()
 
     def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
         """Options of one established socket."""
-        options: SocketOptions | None = _find("socket_options", "socket_options")(local_port, remote_port)
-        return options
+        return socket_options(local_port, remote_port)
 
     def nudge(self, source: Endpoint, destination: Endpoint) -> None:
         """Send one old acknowledgment past the node's own TCP."""
@@ -46,8 +46,7 @@ class Observing:
 
     def counters(self) -> Mapping[str, int]:
         """All counters of the namespace."""
-        counters: Mapping[str, int] = _find("counters", "read_counters")()
-        return counters
+        return read_counters()
 
     def watch(self, flow: FourTuple) -> None:
         """Sample this node's socket of the flow from now on; idempotent.
@@ -60,7 +59,7 @@ class Observing:
         if self._node not in (CLIENT, SERVER):
             raise UsageError(f"The {self._node} is no end of {flow}.", fix="watch it in the client or the server")
         local, remote = (flow.client, flow.server) if self._node == CLIENT else (flow.server, flow.client)
-        watcher = _find("watcher", "SocketWatcher")(self._sockets(), local, remote)
+        watcher = SocketWatcher(self._sockets(), local, remote)
         self._watchers[flow] = watcher
         self._look(watcher)
 
@@ -72,10 +71,9 @@ class Observing:
         """
         if flow not in self._watchers:
             raise UsageError(f"{flow} is not watched in the {self._node}.", fix="call watch before the cut")
-        track: SocketTrack = self._watchers[flow].track()
-        return track
+        return self._watchers[flow].track()
 
-    def _look(self, watcher: Any) -> None:
+    def _look(self, watcher: SocketWatcher) -> None:
         try:
             watcher.on_wake(self._loop.time())
             due = watcher.wake_at()
@@ -84,15 +82,7 @@ class Observing:
         if due is not None:
             self._loop.call_at(due, lambda: self._look(watcher))
 
-    def _sockets(self) -> Any:
+    def _sockets(self) -> SocketTable:
         if self._table is None:
-            self._table = _find("sockets", "SocketTable")()
+            self._table = SocketTable()
         return self._table
-
-
-def _find(module: str, name: str) -> Any:
-    """One of the testbed's instruments, loaded when first used."""
-    try:
-        return getattr(importlib.import_module(f"lab.testbed.{module}"), name)
-    except (ImportError, AttributeError) as error:
-        raise Unsupported(f"The testbed has no {module}.{name}.") from error

@@ -56,6 +56,9 @@ class Transcript:
         self.lost_lines = 0
         """Lines dropped between the beginning and the most recent ones."""
 
+        self.lost_chars = 0
+        """Their characters."""
+
     def __len__(self) -> int:
         """Lines so far, dropped ones included."""
         return len(self._head) + self.lost_lines + len(self._tail)
@@ -72,7 +75,9 @@ class Transcript:
         self._tail.append(line)
         self._tail_chars += size
         while len(self._tail) > TAIL_LINES or self._tail_chars > TAIL_CHARS:
-            self._tail_chars -= len(self._tail.popleft().text)
+            dropped = len(self._tail.popleft().text)
+            self._tail_chars -= dropped
+            self.lost_chars += dropped
             self.lost_lines += 1
 
     def kept(self) -> list[Line]:

@@ -37,8 +37,7 @@ class NetnsProcess:
         self._returncode: int | None = None
         self._exited_at: float | None = None
         self._abandoned = False
-        self.lost_bytes = 0
-        """Octets of output that came faster than they could be taken, and were dropped."""
+        self._lost = 0
 
     def __repr__(self) -> str:
         return f"<{' '.join(self._argv)}: {self._state()}>"
@@ -65,10 +64,10 @@ class NetnsProcess:
             return self._transcript.kept()
 
     @property
-    def lost_lines(self) -> int:
-        """Lines that are missing from ``lines``, because there were too many to keep."""
+    def lost_bytes(self) -> int:
+        """How much of the output is missing from ``lines``: it came too fast, or was more than is kept."""
         with self._changed:
-            return self._transcript.lost_lines
+            return self._lost + self._transcript.lost_chars
 
     @property
     def returncode(self) -> int | None:
@@ -161,7 +160,7 @@ class NetnsProcess:
         if lost:
             # The two halves around a gap are not one line.
             self._flush(stream)
-            self.lost_bytes += lost
+            self._lost += lost
 
     def _flush(self, *streams: str) -> None:
         for stream in streams:

@@ -39,13 +39,15 @@ def explain(error: Exception, read: Callable[[str], str | None] = read_setting) 
             f"The kernel allows no more user or network namespaces ({error}).",
             fix="sudo sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000",
         )
-    if error.errno not in (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL):
-        return error
-    if error.errno == errno.EINVAL:
+    if error.errno == errno.EOPNOTSUPP:
+        return EnvironmentNotReady(f"This kernel has no virtual Ethernet pairs ({error}).", fix="sudo modprobe veth")
+    if error.errno in (errno.EINVAL, errno.ENOSYS) and "unshare" in str(error):
         return EnvironmentNotReady(
             f"This kernel lacks user, network or PID namespaces ({error}).",
             fix="boot a kernel with CONFIG_USER_NS, CONFIG_NET_NS and CONFIG_PID_NS",
         )
+    if error.errno not in (errno.EPERM, errno.EACCES):
+        return error
     if read(_APPARMOR) == "1" and os.geteuid() != 0:
         return EnvironmentNotReady(
             "AppArmor forbids user namespaces to ordinary users here.",

@@ -11,18 +11,11 @@ import importlib
 import os
 import socket
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-from lab.testbed.netns import kernel, links
-from lab.testbed.netns.layout import LEFT, RIGHT
-from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds, serve, serve_in
+from lab.testbed.netns import hosted, kernel, links
+from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds
 from lab.testbed.ports import TestbedSpec
-
-FIREWALL: Final = "firewall"
-CAPTURE: Final = "capture"
 
 _LIBRARIES: Final = ("iptc", "scapy.arch.linux", "scapy.supersocket", "lab.testbed.firewall", "lab.testbed.capture")
 
@@ -31,6 +24,7 @@ _NAMESPACES: Final = {"pid": kernel.CLONE_NEWPID, "mnt": kernel.CLONE_NEWNS, "ne
 
 def run(requests: socket.socket) -> NoReturn:
     """Send the recorded links, load the libraries, then start services until the fork server ends."""
+    kernel.name_process("lab-services")
     send_with_fds(requests, links.record(), [])
     for name in _LIBRARIES:
         with warnings.catch_warnings(), contextlib.suppress(Exception):
@@ -86,84 +80,13 @@ def _start(name: str, spec: TestbedSpec, fds: list[int], own_pids: int) -> None:
 def _become(name: str, spec: TestbedSpec, sock: int, namespaces: dict[int, int]) -> NoReturn:
     code = 1
     try:
+        kernel.name_process(f"lab-{name}")
         for kind, fd in namespaces.items():
             kernel.setns(fd, kind)
         os.closerange(3, sock)
         os.closerange(sock + 1, os.sysconf("SC_OPEN_MAX"))
         channel = socket.socket(fileno=sock)
-        _HOSTS[name](spec, channel)
+        hosted.HOSTS[name](spec, channel)
         code = 0
     finally:
         os._exit(code)
-
-
-def _host_firewall(spec: TestbedSpec, channel: socket.socket) -> None:
-    # Nothing but this blocking read lies before a cut.
-    serve(_made("lab.testbed.firewall", "open_firewall", spec.firewall), channel)
-
-
-def _host_capture(_: TestbedSpec, channel: socket.socket) -> None:
-    loop = Loop()
-    serve_in(loop, CaptureService(loop, _made("lab.testbed.capture", "Capture", LEFT, RIGHT)), channel)
-    loop.run()
-
-
-_HOSTS: Final[dict[str, Callable[[TestbedSpec, socket.socket], None]]] = {
-    FIREWALL: _host_firewall,
-    CAPTURE: _host_capture,
-}
-"""A new service is a line here, and a proxy for callers."""
-
-
-class CaptureService:
-    """A capture whose rings are emptied by a loop.
-
-    Args:
-        loop: Of the capture's process.
-        capture: A ``lab.testbed.capture.Capture``.
-    """
-
-    def __init__(self, loop: Loop, capture: Any) -> None:
-        self._loop = loop
-        self._capture = capture
-
-    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int) -> None:
-        """Begin; when this returns, packets are being caught."""
-        self._capture.start(folder, filter_expression, ring_bytes)
-        for fd in self._capture.filenos:
-            self._loop.add_reader(fd, self._on_readable)
-
-    def stop(self) -> object:
-        """Drain, close and summarise."""
-        self._forget()
-        return self._capture.stop()
-
-    def _on_readable(self) -> None:
-        self._capture.on_readable()
-        if self._capture.failure is not None:
-            # Nobody empties the rings any more; ``stop`` tells why.
-            self._forget()
-
-    def _forget(self) -> None:
-        for fd in self._capture.filenos:
-            self._loop.remove_reader(fd)
-
-
-class _Broken:
-    """Stands in for a service that could not be made: every call raises the reason."""
-
-    def __init__(self, reason: Exception) -> None:
-        self._reason = reason
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise self._reason
-
-
-def _made(module: str, factory: str, *args: object) -> object:
-    """What the factory makes, or a stand-in that raises the reason at every call."""
-    try:
-        return getattr(importlib.import_module(module), factory)(*args)
-    except Exception as error:  # noqa: BLE001 - the first caller shall see it
-        return _Broken(error)

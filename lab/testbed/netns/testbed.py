@@ -10,9 +10,10 @@ import threading
 import weakref
 from typing import Self
 
-from lab.core.errors import InvalidRun, UsageError
+from lab.core.errors import InvalidRun, Unsupported, UsageError
 from lab.testbed.netns import keeper, launcher
 from lab.testbed.netns.layout import CLIENT, NODES, ROUTER, SERVER
+from lab.testbed.netns.links import has_ipv6
 from lab.testbed.netns.nodes import NetnsNode, NetnsRouter
 from lab.testbed.netns.rpc import Channel, receive_with_fds
 from lab.testbed.ports import TestbedSpec
@@ -37,6 +38,8 @@ class NetnsTestbed:
         spec = spec or TestbedSpec()
         if unknown := sorted(set(spec.sysctls) - set(NODES)):
             raise UsageError(f"There is no node {unknown[0]!r}.", fix=f"use one of {', '.join(NODES)}")
+        if spec.ipv6 and not has_ipv6():
+            raise Unsupported("This kernel has no IPv6.")
         self._lock = threading.RLock()
         self._closed = False
         self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

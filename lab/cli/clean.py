@@ -1,0 +1,34 @@
+"""``lab clean``: what a killed run left behind, only the lab's own."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lab.cli.output import print_json, print_out
+
+if TYPE_CHECKING:
+    from lab.testbed.sweep import Leftover
+
+
+def clean(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Remove what a killed run left behind; only the lab's own, and only where its owner has ended.
+
+    The embedded testbed leaves nothing, even when it is killed; this finds runtime folders, and fork servers that
+    were stopped when their owner died.
+    """
+    from lab.testbed import sweep
+
+    removed = sweep.sweep()
+    if json:
+        print_json({"removed": [{"kind": one.kind, "name": one.name, "owner": one.owner} for one in removed]})
+        return
+    for one in removed:
+        print_out(_line(one))
+    if not removed:
+        print_out("Nothing was left behind.")
+
+
+def _line(leftover: "Leftover") -> str:
+    return f"removed {leftover.kind} {leftover.name}"

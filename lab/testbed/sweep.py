@@ -1,0 +1,98 @@
+"""Finds and removes what a killed process of the lab left behind, and nothing that is not the lab's own.
+
+The embedded testbed leaves nothing by construction; this is for the rest: folders of a killed owner, and a fork server
+that cannot end because it was stopped.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.testbed import runtime
+from lab.testbed.netns.forkserver import MARK
+from lab.testbed.owner import has_ended
+
+_KILL = signal.SIGKILL
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One thing that outlived its owner."""
+
+    kind: str
+    """folder or process."""
+
+    name: str
+    """Path, or process id."""
+
+    owner: str
+    """Identity of the process that made it."""
+
+
+def find() -> list[Leftover]:
+    """What is left behind by processes of this user that have ended."""
+    return [*(_folder(path) for path in runtime.stale()), *(_process(*found) for found in _orphans())]
+
+
+def sweep() -> list[Leftover]:
+    """Remove what ``find`` finds.
+
+    Returns:
+        What was removed; not what went by itself meanwhile.
+    """
+    folders = [_folder(path) for path in runtime.stale() if runtime.remove_stale(path)]
+    return folders + [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]
+
+
+def _folder(path: Path) -> Leftover:
+    return Leftover("folder", str(path), path.name.rpartition("-")[0])
+
+
+def _process(pid: int, owner: str) -> Leftover:
+    return Leftover("process", str(pid), owner)
+
+
+def _orphans() -> Iterator[tuple[int, str]]:
+    """Processes of fork servers whose owner has ended: id and owner."""
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            owner = _owner(int(process.name))
+            if owner is not None and has_ended(owner):
+                yield int(process.name), owner
+
+
+def _owner(pid: int) -> str | None:
+    """Who started the fork server that this process is or was forked from; None for any other process.
+
+    Beyond doubt: this user's, started as the launcher starts it, word by word.
+    """
+    process = Path("/proc", str(pid))
+    try:
+        if process.stat().st_uid != os.geteuid():
+            return None
+        words = (process / "cmdline").read_bytes().decode("utf-8", "replace").rstrip("\0").split("\0")
+    except OSError:
+        return None
+    match words:
+        case [_, "-c", boot, mark, descriptor, owner] if mark == MARK and "lab.testbed.netns.forkserver" in boot:
+            return owner if descriptor.isdecimal() else None
+    return None
+
+
+def _end(pid: int, owner: str) -> bool:
+    """Kill one process, unless its id is another's by now."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if _owner(pid) != owner:
+            return False
+        signal.pidfd_send_signal(process, _KILL)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(process)
+    return True

@@ -1,0 +1,38 @@
+"""The locks fit pyproject.toml and hold versions only."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCKS = {
+    "run": PROJECT["dependencies"],
+    "dev": PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"],
+    "build": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"],
+}
+
+
+def locked(name: str) -> list[str]:
+    """Lines of a lock without comments."""
+    lines = (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8").splitlines()
+    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_dependency_is_locked(name: str) -> None:
+    wanted = {re.split(r"[<>=!~;\[ ]", dependency)[0].lower() for dependency in LOCKS[name]}
+
+    assert wanted <= {line.split("==")[0] for line in locked(name)}, "run make lock"
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_holds_exact_versions_and_no_addresses(name: str) -> None:
+    for line in locked(name):
+        assert re.fullmatch(r"[a-z0-9._-]+==[0-9][0-9a-z.]*", line)
+
+
+def test_the_tests_run_on_what_the_lab_runs_on() -> None:
+    assert set(locked("run")) <= set(locked("dev"))
