@@ -225,17 +225,20 @@ class Sender:
         if old is not None and ack <= old:
             self._no_progress(segment, ack == old)
             return False
-        self._progress(ack, segment.time_s)
+        self.progress(ack, segment.time_s)
         if segment.sack:
             self._take_sack(segment)
         return old is not None or ack > self.start
 
-    def _progress(self, ack: int, now: float) -> None:
+    def progress(self, ack: int, now: float) -> None:
+        """The cumulative acknowledgment rose to ``ack``, linear."""
+        self.far_ack = None
         self.acked = ack
         self.acked_at = now
         self.duplicate_acks = 0
         self.timer_copies = 0
-        self.sacked.drop_below(ack)
+        if len(self.sacked):
+            self.sacked.drop_below(ack)
         if self.timed is not None and ack >= self.timed[0]:
             sample = now - self.timed[1]
             if self.rtt_min_s is None or sample < self.rtt_min_s:

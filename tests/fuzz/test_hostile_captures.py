@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from lab.core.conversation import Conversation
 from lab.core.explanation import explanation
 from lab.core.flow import Endpoint
-from lab.core.retransmission import classify
+from lab.core.retransmission import FlowClassifier, classify
 from lab.core.segment import Segment
 from tests.fuzz.target import explain_bytes
 from tests.pcap import build
@@ -89,18 +90,50 @@ a_segment = st.builds(
 @settings(deadline=5000, max_examples=300)
 @given(st.lists(a_segment, min_size=1, max_size=40))
 def test_segments_that_no_stack_would_send(parts: list[tuple[float, bool, tuple[object, ...]]]) -> None:
+    segments = in_order(parts)
+
+    assert explained(segments)["diagnosis"]
+    assert [c.segment for c in classify(segments)] == segments
+
+
+a_plain_segment = st.tuples(
+    st.sampled_from([0.0, 0.001, 0.2, 0.5, 1.0]),
+    st.booleans(),
+    st.tuples(
+        st.integers(0, 6).map(lambda n: n * 5),
+        st.integers(0, 6).map(lambda n: n * 5),
+        st.sampled_from([0x10, 0x10, 0x18, 0x11]),
+        st.sampled_from([0, 500]),
+        st.sampled_from([0, 1, 5, 5, 10]),
+    ),
+)
+
+
+@settings(deadline=5000, max_examples=300)
+@given(st.lists(st.one_of(a_plain_segment, a_segment), min_size=1, max_size=40))
+def test_the_short_cut_for_plain_segments_changes_nothing(parts: list[tuple[float, bool, tuple[object, ...]]]) -> None:
+    segments = in_order(parts)
+    short = explained(segments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FlowClassifier, "take_plain", lambda *_, **__: False)
+        assert explained(segments) == short
+
+
+def in_order(parts: list[tuple[float, bool, tuple[object, ...]]]) -> list[Segment]:
     now, segments = 0.0, list[Segment]()
     for gap, forward, rest in parts:
         now += gap
         ends = (A, B) if forward else (B, A)
         segments.append(Segment(now, *ends, *rest))  # type: ignore[arg-type]
+    return segments
+
+
+def explained(segments: list[Segment]) -> dict[str, Any]:
     flow = Conversation(segments[0])
     for segment in segments:
         flow.add(segment)
-    flow.close(now)
-
-    assert explanation(flow, segments[0].time_s)["diagnosis"]
-    assert [c.segment for c in classify(segments)] == segments
+    flow.close(segments[-1].time_s)
+    return explanation(flow, segments[0].time_s)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
