@@ -34,6 +34,7 @@ class _Side:
 
     segments: int = 0
     octets: int = 0
+    """Of payload, copies included."""
     first_at: float | None = None
     last_at: float | None = None
     open: Episode | None = None
@@ -42,6 +43,14 @@ class _Side:
     answered_probes: int = 0
     keepalives: int = 0
     answered_keepalives: int = 0
+
+    def carry(self, segment: Segment) -> None:
+        """Count a segment."""
+        if self.first_at is None:
+            self.first_at = segment.time_s
+        self.last_at = segment.time_s
+        self.segments += 1
+        self.octets += segment.length
 
 
 class Conversation:
@@ -55,7 +64,6 @@ class Conversation:
         self.flow: FourTuple = flow_of(first)
         self.assumed = not first.flags & _SYN
         """Whether the client is a guess, for want of a handshake."""
-        self.classes: Counter[SegmentClass] = Counter()
         self.copies: list[Classified] = []
         """Copies and probes in order, the first ten thousand of them."""
         self.episodes: list[Episode] = []
@@ -64,7 +72,9 @@ class Conversation:
         self.fin: list[Mark] = []
         self.icmp: Counter[str] = Counter()
         """Messages that quote the flow, by meaning."""
-        self.sides = {Direction.FORWARD: _Side(), Direction.RETURN: _Side()}
+        self._forward, self._return = _Side(), _Side()
+        self._firsts = 0
+        self._others: Counter[SegmentClass] = Counter()
         self.handshake = False
         """Whether both SYNs were seen."""
         self.last_copy_at: float | None = None
@@ -79,34 +89,50 @@ class Conversation:
         """Take an ICMP message that quotes this flow."""
         self.icmp[f"{message.meaning}, from {message.sender}"] += 1
 
-    def add(self, segment: Segment) -> Classified:
+    def add(self, segment: Segment) -> None:
         """Take the flow's next segment."""
+        forward = segment.source == self.flow.client
+        side, other = (self._forward, self._return) if forward else (self._return, self._forward)
+        calm = side.open is None and other.open is None and not side.probes
+        if calm and self._classifier.take_plain(segment, forward=forward):
+            self._firsts += 1
+            side.carry(segment)
+            return
         item = self._classifier.observe(segment)
-        side = self.sides[item.direction]
         kind = item.segment_class
-        self.classes[kind] += 1
-        if kind is _TAP:
-            return item
-        if side.first_at is None:
-            side.first_at = segment.time_s
-        side.last_at = segment.time_s
-        side.segments += 1
-        other = self.sides[item.direction.opposite]
+        if kind is _FIRST:
+            self._firsts += 1
+        else:
+            self._others[kind] += 1
+            if kind is _TAP:
+                return
+        self._take(side, other, item)
+        side.carry(segment)
+
+    def _take(self, side: _Side, other: _Side, item: Classified) -> None:
         if other.open is not None:
             self._may_answer(other, item)
-        if kind is not _FIRST:
+        if item.segment_class is not _FIRST:
             self._take_copy(side, other, item)
         else:
-            side.octets += segment.length
             if side.open is not None:
                 self._may_go_on(side, item)
-            if segment.length and side.probes:
+            if item.segment.length and side.probes:
                 side.probes = []
-        if segment.flags & (_SYN | _FIN | _RST):
+        if item.segment.flags & (_SYN | _FIN | _RST):
             self._take_mark(item)
         if self._classifier.revised:
             self._correct()
-        return item
+
+    @property
+    def classes(self) -> Counter[SegmentClass]:
+        """How many segments there were of each class, later verdicts included."""
+        return +Counter({_FIRST: self._firsts, **self._others})
+
+    @property
+    def sides(self) -> dict[Direction, _Side]:
+        """What each direction has carried."""
+        return {Direction.FORWARD: self._forward, Direction.RETURN: self._return}
 
     def close(self, until: float) -> None:
         """The capture ended at ``until``, or a new connection took the ports: what is open stays unhealed."""
@@ -227,9 +253,8 @@ class Conversation:
         for copy in self._classifier.revised:
             place = self._places.get(copy.number)
             if place is not None:
-                self.classes[self.copies[place].segment_class] -= 1
-                self.classes[copy.segment_class] += 1
-                self.classes = +self.classes
+                self._others[self.copies[place].segment_class] -= 1
+                self._others[copy.segment_class] += 1
                 self.copies[place] = copy
             episode = self.sides[copy.direction].open
             if episode is not None:

@@ -74,6 +74,44 @@ class FlowClassifier:
         me = self._forward if segment.source == self.flow.client else self._return
         return me.origin is not None and me.syn != segment.seq
 
+    def take_plain(self, segment: Segment, *, forward: bool) -> bool:
+        """Take a segment that is plainly a first sending, at a third of the cost of ``observe``.
+
+        Args:
+            segment: The next one of the flow.
+            forward: Whether the client sent it.
+
+        Returns:
+            False where it needs a closer look, and nothing was taken: anything but data in order, or an
+            acknowledgment that makes progress, without SYN, FIN, RST or SACK.
+        """
+        me, peer = (self._forward, self._return) if forward else (self._return, self._forward)
+        start, acked, length = me.next, peer.acked, segment.length
+        if (
+            segment.flags & _NOT_PLAIN != _ACK
+            or segment.seq != start & 0xFFFF_FFFF
+            or segment.sack
+            or acked is None
+            or me.origin is None
+            or me.fin is not None
+        ):
+            return False
+        progress = (segment.ack - acked) & 0xFFFF_FFFF
+        if progress > peer.next - acked:
+            return False
+        if length > 1:
+            me.extend(start, start + length, segment)
+        elif not length and progress:
+            me.note_ack(segment)
+        else:
+            return False
+        if progress:
+            peer.progress(acked + progress, segment.time_s)
+        me.last_at = segment.time_s
+        me.window = segment.window
+        self._count += 1
+        return True
+
     def observe(self, segment: Segment) -> Classified:
         """What ``segment`` is, as far as can be told when it is seen; see ``revised``."""
         if segment.source == self.flow.client:
@@ -83,12 +121,7 @@ class FlowClassifier:
         if me.origin is None:
             me.begin(segment)
         start = unwrap(segment.seq, me.next)
-        if start == me.next and segment.length > 1 and segment.flags & _NOT_PLAIN == _ACK and me.fin is None:
-            # Data in order, the bulk of any capture: the general case would say the same, slower.
-            me.extend(start, start + segment.length, segment)
-            kind, trigger, waited_s = _FIRST
-        else:
-            kind, trigger, waited_s = _judge(me, peer, segment, start)
+        kind, trigger, waited_s = _judge(me, peer, segment, start)
         result = Classified(segment, direction, kind, start - (me.origin or 0), trigger, self._count, waited_s)
         self._count += 1
         if kind is SegmentClass.TAP_DUPLICATE:
@@ -225,7 +258,7 @@ def _judge_old(me: Sender, peer: Sender, segment: Segment, start: int) -> _Verdi
             me.extend(me.next, end, segment)
         return _FIRST
     if unseen < below_next - start and is_tap_duplicate(me, peer, segment, start, end):
-        me.copies.append(Transmission(start, end, segment))
+        me.note_copy(start, end, segment)
         return SegmentClass.TAP_DUPLICATE, None, None
     probe = _probe_class(me, peer, segment, start)
     if probe is not None:
@@ -282,7 +315,7 @@ def _probe_class(me: Sender, peer: Sender, segment: Segment, start: int) -> Segm
 
 
 def _enter_copy(me: Sender, segment: Segment, start: int, end: int, trigger: Trigger) -> None:
-    me.copies.append(Transmission(start, end, segment))
+    me.note_copy(start, end, segment)
     me.timed = None
     if trigger is not Trigger.ACKS:
         me.timer_copies += 1

@@ -6,7 +6,6 @@ nothing until a second segment bears it out.
 """
 
 from bisect import bisect_right, insort
-from collections import deque
 from typing import NamedTuple
 
 from lab.core.segment import Segment
@@ -21,6 +20,7 @@ _KEPT = 8192
 
 
 _KEPT_ACKS = 64
+_KEPT_COPIES = 64
 
 
 class Transmission(NamedTuple):
@@ -81,8 +81,8 @@ class Sender:
         """The latest hole."""
         self.sent: list[Transmission] = []
         """First sendings, ordered by start."""
-        self.copies: deque[Transmission] = deque(maxlen=64)
-        """Latest copies and duplicates, oldest first."""
+        self.copies: list[Transmission] = []
+        """Latest copies and duplicates, oldest first; enter them with ``note_copy``."""
         self.recent_acks: dict[int, Segment] = {}
         """Latest segments that occupy no sequence space, by IP identification."""
         self.syn: int | None = None
@@ -129,6 +129,12 @@ class Sender:
             if len(self.recent_acks) >= _KEPT_ACKS:
                 self.recent_acks.clear()
             self.recent_acks[segment.ip_id] = segment
+
+    def note_copy(self, start: int, end: int, segment: Segment) -> None:
+        """Remember a copy, or a duplicate of the tap."""
+        self.copies.append(Transmission(start, end, segment))
+        if len(self.copies) > 2 * _KEPT_COPIES:
+            del self.copies[:_KEPT_COPIES]
 
     def extend(self, start: int, end: int, segment: Segment) -> None:
         """New sequence space left in order, or ahead of order."""
@@ -219,17 +225,20 @@ class Sender:
         if old is not None and ack <= old:
             self._no_progress(segment, ack == old)
             return False
-        self._progress(ack, segment.time_s)
+        self.progress(ack, segment.time_s)
         if segment.sack:
             self._take_sack(segment)
         return old is not None or ack > self.start
 
-    def _progress(self, ack: int, now: float) -> None:
+    def progress(self, ack: int, now: float) -> None:
+        """The cumulative acknowledgment rose to ``ack``, linear."""
+        self.far_ack = None
         self.acked = ack
         self.acked_at = now
         self.duplicate_acks = 0
         self.timer_copies = 0
-        self.sacked.drop_below(ack)
+        if len(self.sacked):
+            self.sacked.drop_below(ack)
         if self.timed is not None and ack >= self.timed[0]:
             sample = now - self.timed[1]
             if self.rtt_min_s is None or sample < self.rtt_min_s:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from lab.core.conversation import Conversation
 from lab.core.flow import Endpoint
 from lab.core.icmp import IcmpMessage
-from lab.core.segment import Segment
+from lab.core.segment import Flag, Segment
 from lab.pcap.capture import Capture
 
-MAX_FLOWS = 50_000
-"""Flows that are followed; a scan or a flood beyond it is counted only. At 4 kB each, 200 MB."""
+MAX_FLOWS = 20_000
+"""Flows that are followed; of a scan or a flood the rest is counted only. At 10 kB each, result included, 200 MB."""
 
 _TICK = 1 << 14
+_SYN = Flag.SYN.value
 
 
 @dataclass(slots=True)
@@ -50,14 +51,14 @@ def read_flows(capture: Capture, *, tick: Callable[[], None] | None = None) -> F
     for number, packet in enumerate(capture.packets()):
         if tick is not None and not number % _TICK:
             tick()
-        found.until = max(found.until, packet.time_s)
-        key = packet.source, packet.destination
-        conversation = current.get(key)
+        if packet.time_s > found.until:
+            found.until = packet.time_s
+        conversation = current.get((packet.source, packet.destination))
         if isinstance(packet, IcmpMessage):
             if conversation is not None:
                 conversation.add_icmp(packet)
             continue
-        if conversation is None or conversation.ended_by(packet):
+        if conversation is None or (packet.flags & _SYN and conversation.ended_by(packet)):
             if len(found.conversations) >= MAX_FLOWS:
                 found.not_followed += 1
                 continue
