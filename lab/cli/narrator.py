@@ -56,7 +56,16 @@ class Narrator:
             case "action" if seen.detail.get("text") == "send":
                 self._say(seen.at, f"{seen.source:<6}  sends a line into the hole")
             case "reconnect":
-                self._say(seen.at, "client  opens a new connection: it passes, the old one stays dark")
+                self._say(seen.at, "client  tries a new connection on the same path")
+            case "noticed":
+                error = f": {seen.detail['errno']}" if seen.detail.get("errno") else ""
+                self._say(seen.at, f"{seen.source:<6}  program is told{error}")
+            case "reconnected":
+                passed = "passed: only the old one is dark" if seen.detail["connected"] else "was lost too"
+                self._say(None, f"The new connection {passed}.")
+            case "bystander":
+                state = "never noticed" if seen.detail["alive"] and not seen.detail["lost"] else "was disturbed"
+                self._say(None, f"The bystander flow {state}.")
             case "look":
                 for end in seen.detail["ends"]:
                     self._look(end)

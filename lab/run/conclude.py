@@ -107,13 +107,12 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -
 
 
 def write_timeline(
-    timeline: TimelineWriter, found: Findings, classes: Mapping[str, Sequence[Classified]], since: float
+    timeline: TimelineWriter, classes: Mapping[str, Sequence[Classified]], since: float
 ) -> None:
-    """Put the flow's segments and the socket's ends on the timeline.
+    """Put the flow's segments on the timeline.
 
     Args:
         timeline: Open, anchored at the cut.
-        found: The findings.
         classes: Per side of the router, the flow's segments.
         since: Segments before this instant are left out, CLOCK_MONOTONIC.
     """
@@ -121,14 +120,6 @@ def write_timeline(
         for c in classified:
             if c.segment.time_s >= since:
                 timeline.add(_segment_observation(side, c))
-    for end in found.ends:
-        if end.fate.gone_at is not None:
-            detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
-            timeline.add(Observation(end.fate.gone_at, end.name, "gave-up", detail))
-        if end.noticing.at is not None:
-            timeline.add(
-                Observation(end.noticing.at, end.name, "noticed", {"by": end.noticing.by, "errno": end.noticing.errno})
-            )
 
 
 def _segment_observation(side: str, c: Classified) -> Observation:

@@ -32,6 +32,7 @@ from lab.run.flowfinder import (
     wait_for_talk,
     wait_for_window_probe,
 )
+from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast, read_settings
 from lab.run.patience import Patience, Stopped
 from lab.run.spec import Action, RunSpec
@@ -167,7 +168,8 @@ class Run:
             reconnect=self._reconnect,
         )
         findings, classes = collect(watched)
-        write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
+        write_timeline(self._timeline, classes, cut.done_at - BEFORE_CUT_S)
+        self._tell_end(findings)
         return conclude(self._known, findings)
 
     def _connect(self, stage: Stage) -> FourTuple:
@@ -274,6 +276,17 @@ class Run:
             on_look=lambda: self._tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
         )
         return (healed[0] if healed else None), until
+
+    def _tell_end(self, found: Findings) -> None:
+        for end in found.ends:
+            if end.fate.gone_at is not None:
+                detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
+                self.observe(end.name, "gave-up", end.fate.gone_at, **detail)
+            if end.noticing.at is not None:
+                self.observe(end.name, "noticed", end.noticing.at, by=end.noticing.by, errno=end.noticing.errno)
+        if found.reconnected is not None:
+            self.observe("client", "reconnected", connected=found.reconnected)
+        self.observe("lab", "bystander", alive=found.bystander.alive, lost=found.bystander.lost)
 
     def _act(self, actions: Sequence[Action], cut_at: float) -> None:
         for action in sorted(actions, key=lambda a: a.at_s):
