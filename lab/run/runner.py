@@ -21,6 +21,7 @@ from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
 from lab.run.collect import Watched, collect, nudge_silent_directions
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
+from lab.run.findings import Findings
 from lab.run.flowfinder import (
     TALK_TIMEOUT_S,
     choose,
@@ -32,7 +33,6 @@ from lab.run.flowfinder import (
     wait_for_talk,
     wait_for_window_probe,
 )
-from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast, read_settings
 from lab.run.patience import Patience, Stopped
 from lab.run.spec import Action, RunSpec
