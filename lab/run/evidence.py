@@ -126,7 +126,7 @@ def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeou
         user_timeout: Whether TCP_USER_TIMEOUT is set on it.
         reset: Whether a RST reached this end after the cut.
     """
-    closed_at = next((s.at for s in track.samples if s.at >= cut_at and _orphaned(s)), None)
+    closed_at = next((s.at for s in track.samples if s.at >= cut_at and is_orphan(s)), None)
     if track.gone_at is None or not track.samples:
         return KernelFate(None, 0.0, None, closed_at)
     last = track.samples[-1]
@@ -137,7 +137,8 @@ def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeou
     return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at)
 
 
-def _orphaned(sample: SocketSample) -> bool:
+def is_orphan(sample: SocketSample) -> bool:
+    """Whether no program holds the socket any more."""
     return sample.inode == 0 and sample.state not in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV)
 
 

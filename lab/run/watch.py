@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.core.socket import SocketSample, TcpState
+from lab.run.evidence import is_orphan
+from lab.run.findings import ORPHANED
 from lab.run.forecast import EndForecast
 from lab.run.patience import Patience
 from lab.testbed.ports import SocketTrack
@@ -47,7 +49,7 @@ class EndWatch:
     def due_until(self, cut_at: float) -> float | None:
         """Look once. Until when this end needs watching, CLOCK_MONOTONIC; None: its fate is known or nothing is due."""
         self.seen = self.track()
-        if self.gone:
+        if self.gone or self.let_go(cut_at):
             return None
         if self.sent_at is None:
             waiting = (s for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
@@ -69,6 +71,12 @@ class EndWatch:
         for before, after in itertools.pairwise(samples):
             times += [after.at] * max(after.total_retrans - before.total_retrans, 0)
         return times
+
+    def let_go(self, cut_at: float) -> bool:
+        """Whether the program has closed the socket: what its kernel still does is nobody's wait any more."""
+        if self.forecast.state in ORPHANED or self.seen is None:
+            return False
+        return any(s.at >= cut_at and is_orphan(s) for s in self.seen.samples)
 
     @property
     def gone(self) -> bool:
@@ -121,7 +129,7 @@ def watch(
         now, ahead = patience.now(), next_at()
         if limit is not None and now >= limit:
             return now
-        all_gone = all(end.gone for end in ends)
+        all_gone = all(end.gone or end.let_go(cut_at) for end in ends)
         nothing_due = limit is None and now >= least and now >= max(dues, default=now)
         if ahead is None and (all_gone or nothing_due):
             patience.pause(SETTLE_S)
