@@ -6,8 +6,9 @@ Sources: ``tcp_retransmit_timer``, ``tcp_write_timeout``, ``retransmits_timed_ou
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
@@ -109,10 +110,7 @@ def predict_retransmission(situation: Situation) -> GiveUp:
         situation: Established and busy, FIN_WAIT_1, LAST_ACK or SYN_SENT.
     """
     timers = [syn_timer(situation)] if situation.state is State.SYN_SENT else data_timers(situation)
-    per_timer = [all_courses_of(timer.walk) for timer in timers]
-    every = [course for courses in per_timer for course in courses.every]
-    courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
-    windows = summarise(courses, _kinds(situation, timers[0]), situation.settings.hz)
+    windows = _windows(tuple(timers), _kinds(situation, timers[0]), situation.settings.hz)
     cause, rule, bound_s = _decided_by(situation, windows)
     return GiveUp(cause=cause, rule=rule, bound_s=bound_s, **windows._asdict())
 
@@ -219,8 +217,32 @@ def _decided_by(situation: Situation, windows: Windows) -> tuple[Cause, str, flo
     return Cause.ORPHAN_RETRIES, _RULE, bound_s
 
 
-def _kinds(situation: Situation, timer: RetransmissionTimer) -> Callable[[int], CopyKind]:
+class _Kinds(NamedTuple):
     """The kind of a copy by its index."""
+
+    probes: int
+    """Tail-loss probes among the copies; they come first."""
+
+    later: CopyKind
+
+    def __call__(self, index: int) -> CopyKind:
+        return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
+
+
+@lru_cache(maxsize=64)
+def _windows(timers: tuple[RetransmissionTimer, ...], kinds: _Kinds, hz: int) -> Windows:
+    """All that the timers may do, the first one being the usual one.
+
+    Remembered, since walks through every phase take up to a second, and sockets whose RTTs differ by microseconds have
+    the same timer in jiffies.
+    """
+    per_timer = [all_courses_of(timer.walk) for timer in timers]
+    every = [course for courses in per_timer for course in courses.every]
+    courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
+    return summarise(courses, kinds, hz)
+
+
+def _kinds(situation: Situation, timer: RetransmissionTimer) -> _Kinds:
     probes = len(timer.first_waits) - 1 if timer.probe_is_copy else 0
     if situation.state is State.SYN_SENT:
         later = CopyKind.SYN_COPY
@@ -228,4 +250,4 @@ def _kinds(situation: Situation, timer: RetransmissionTimer) -> Callable[[int], 
         later = CopyKind.FIN_COPY
     else:
         later = CopyKind.TIMEOUT_COPY
-    return lambda index: CopyKind.TAIL_LOSS_PROBE if index < probes else later
+    return _Kinds(probes, later)
