@@ -15,7 +15,16 @@ from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.run.evidence import event_of, first_error, instant_of, narrowed, read_fate, read_noticing, read_traffic
+from lab.run.evidence import (
+    announced_expiry,
+    event_of,
+    first_error,
+    instant_of,
+    narrowed,
+    read_fate,
+    read_noticing,
+    read_traffic,
+)
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
@@ -104,7 +113,10 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         own = (watched.spec.client if node.name == "client" else watched.spec.server).own
         error_at = _error_at(program, watched.cut.began_at) if own else None
         last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
-        fate = narrowed(fate, last_copy_at, min((at for at in (error_at, traffic.reset_at) if at), default=None))
+        announced = None if watched.healed else announced_expiry(tracks[node.name], fate)
+        lived = (at for at in (last_copy_at, announced) if at)
+        over = (at for at in (error_at, traffic.reset_at) if at)
+        fate = narrowed(fate, max(lived, default=None), min(over, default=None))
         pattern = watched.spec.noticed if node.name == "client" else None
         noticing = read_noticing(program, fate, watched.cut.began_at, pattern=pattern, own=own)
         last = tracks[node.name].samples[-1] if tracks[node.name].samples else None
