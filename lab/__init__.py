@@ -18,4 +18,20 @@ The rings, dependencies pointing inwards::
     what ``pytest lab/`` runs, one question per file.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.api import blackhole
+
+__all__ = ["__version__", "blackhole"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    # Imported at its first use (PEP 562): ``lab --help`` must not pay for it.
+    if name == "blackhole":
+        from lab.api import blackhole
+
+        return blackhole
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

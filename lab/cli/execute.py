@@ -73,7 +73,9 @@ def execute(
 
         print_json(json.loads(record.to_json()))
     else:
-        print_out(summarise(record))
+        from lab.report.text import as_text
+
+        print_out(as_text(summarise(record), verbose=record.outcome is not Outcome.CONFIRMED))
         print_out(f"Everything is in {run.folder.path}/")
     codes = {Outcome.CONFIRMED: 0, Outcome.REFUTED: 1, Outcome.INVALID: 3, Outcome.UNSUPPORTED: 4}
     if code := codes[record.outcome]:

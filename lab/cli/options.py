@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from lab.core.duration import parse_duration
 from lab.core.errors import UsageError
-from lab.core.profiles import Profile, parse_profile, profile_named
+from lab.core.profile_file import parse_profile
+from lab.core.profiles import Profile, profile_named
 
 Member = TypeVar("Member", bound=enum.Enum)
 

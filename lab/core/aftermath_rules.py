@@ -102,9 +102,10 @@ def _keepalive_rule(situation: Situation, observed: Observed) -> Rule:
             return math.inf if probes >= timer.count else -math.inf
         return expiries[-1] - timer.user_timeout / hz if probes else -math.inf
 
-    return Rule(
-        observed.copies_s, lambda earlier: window_s(timer.interval if earlier else timer.idle, hz), past_bound_s
-    )
+    def wait_s(earlier: Sequence[float]) -> tuple[float, float]:
+        return window_s(timer.interval, hz) if earlier else (timer.first / hz, (timer.first + timer.lateness) / hz)
+
+    return Rule(observed.copies_s, wait_s, past_bound_s)
 
 
 def _window_probe_rule(situation: Situation, observed: Observed) -> Rule:

@@ -27,7 +27,8 @@ def predict_idle(situation: Situation) -> GiveUp:
     """When keepalive ends an established socket that has nothing to send; never without keepalive.
 
     The first probe leaves when the last packet received is ``keepalive_idle_s`` old, at the next expiry of a timer that
-    may have been armed long before; so its lateness is anything up to one bucket. The death is the expiry after the
+    may have been armed long before; so its lateness is anything up to one bucket. A probe that was answered has set the
+    timer to the interval, whatever the idle time (``tcp_keepalive_timer``). The death is the expiry after the
     last probe, or, with a user timeout, the first one past that with a probe out, whatever the count.
     """
     options, settings = situation.options, situation.settings
@@ -47,9 +48,13 @@ def predict_idle(situation: Situation) -> GiveUp:
 def keepalive_timer(situation: Situation) -> "KeepaliveTimer":
     """The keepalive timer of an idle socket that has one."""
     options, settings = situation.options, situation.settings
+    idle = to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz)
+    interval = to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz)
+    due = to_jiffies(situation.keepalive_due_s or 0.0, settings.hz)
     return KeepaliveTimer(
-        idle=to_jiffies(_either(options.keepalive_idle_s, settings.keepalive_time_s), settings.hz),
-        interval=to_jiffies(_either(options.keepalive_interval_s, settings.keepalive_intvl_s), settings.hz),
+        first=max(idle, due),
+        lateness=granularity(idle if due <= idle else max(idle, interval)),
+        interval=interval,
         count=options.keepalive_count if options.keepalive_count is not None else settings.keepalive_probes,
         user_timeout=to_jiffies(options.user_timeout_s, settings.hz) if options.user_timeout_s else None,
     )
@@ -59,14 +64,19 @@ def keepalive_timer(situation: Situation) -> "KeepaliveTimer":
 class KeepaliveTimer:
     """The keepalive timer, in jiffies."""
 
-    idle: int
+    first: int
+    """From the last packet received to the first expiry that sends a probe."""
+
+    lateness: int
+    """How much later than that the wheel may be."""
+
     interval: int
     count: int
     user_timeout: int | None
 
     def courses(self, start: Start) -> Iterator[Course]:
         """The courses that start at the first probe, with the extremes of what it may come after the anchor."""
-        earliest, latest = self.idle, self.idle + granularity(self.idle) + start.lag
+        earliest, latest = self.first, self.first + self.lateness + start.lag
         offsets, now = [0], start.tick
         if self.count == 0 and self.user_timeout is None:
             yield from (Course((), first) for first in _spread(earliest, latest))

@@ -87,6 +87,11 @@ class Situation:
     orphan: bool = True
     """FIN_WAIT_1 and LAST_ACK: the program has closed its socket, rather than shut down one direction."""
 
+    keepalive_due_s: float | None = None
+    """Established and idle: when the keepalive timer is set to expire, from the last packet received. After a probe
+    that was answered it is set to the interval, so that the first lost probe can come later than ``keepalive_idle_s``;
+    None takes a timer that no probe has set."""
+
     peer_alive: bool = False
     """Zero window: the path is up and the peer answers the probes."""
 

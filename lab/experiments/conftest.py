@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
-from lab.report.record import Outcome, Record
+from lab.report.record import Record
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
 from lab.testbed.netns import open_testbed
@@ -54,7 +54,7 @@ class Batch:
         while True:
             record = Run(spec, open_testbed, out=out, stop=self._stop, start_gate=self._gate).execute()
             reasons = self.again.get(name, [])
-            if record.outcome is not Outcome.INVALID or len(reasons) >= TRIES_AGAIN:
+            if not record.disturbed or len(reasons) >= TRIES_AGAIN:
                 return record
             self.again.setdefault(name, []).append(record.reason or "")
 

@@ -19,6 +19,7 @@ import pytest
 
 from lab.core.fault import Cut
 from lab.core.prediction import State
+from lab.core.socket import SocketOptions
 from lab.experiments.common import CLIENT_PORT, LINUX, both_families, client, each, one_send, sysctls
 from lab.report.record import Cause, Outcome, Record
 from lab.run.spec import Action, RunSpec
@@ -26,14 +27,16 @@ from lab.run.spec import Action, RunSpec
 FROM_HERE = ("--bind-port", str(CLIENT_PORT), "--connect-only")
 
 
-def syn(retries: int, linear: int, *options: str, **settings: object) -> RunSpec:
+def syn(retries: int, linear: int, user_timeout_s: float | None = None, **settings: object) -> RunSpec:
     """A connection attempt into a hole."""
+    options = () if user_timeout_s is None else ("--user-timeout", str(user_timeout_s))
     return one_send(
         profile=LINUX,
         client=client(*FROM_HERE, *options),
         actions=(),
         connect_from=CLIENT_PORT,
         client_state=State.SYN_SENT,
+        declared_options=SocketOptions(user_timeout_s=user_timeout_s),
         sysctls=sysctls({"syn_retries": retries, "syn_linear_timeouts": linear, **settings}),
     )
 
@@ -59,7 +62,7 @@ SYN = {
     "retries2-linear0": syn(2, 0),
     "retries3-linear1": syn(3, 1),
     "rto-max-1s": syn(6, 4, rto_max_ms=1000),
-    "user-timeout": syn(6, 4, "--user-timeout", "3"),
+    "user-timeout": syn(6, 4, 3.0),
 }
 SYNACK = {f"retries{n}": synack(n) for n in (0, 1, 2, 3)}
 

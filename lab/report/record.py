@@ -258,6 +258,9 @@ class Record(_Part):
     reason: str | None = None
     """One sentence on why the outcome is what it is; always there when it is not confirmed."""
 
+    disturbed: bool = False
+    """Whether it is INVALID for reasons that a busy machine can cause, so that it is worth repeating."""
+
     interrupted: bool = False
     """Whether the run was ended from outside (Ctrl-C) before it knew."""
 

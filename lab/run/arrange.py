@@ -37,6 +37,8 @@ class Stage:
     """The client end of the second flow; it prints one JSON line per exchange."""
 
     bystander_port: int
+    captured_since: float
+    """From here on nothing of the flow can have been missed, CLOCK_MONOTONIC."""
 
     def address(self, node: Node, *, ipv6: bool | None = None) -> str:
         """The node's address in the run's family, or in the one asked for."""
@@ -91,11 +93,12 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     for name, value in spec.sysctls.get("router", {}).items():
         testbed.router.write_sysctl(name, value)
     testbed.router.start_capture(folder.path)
+    captured_since = patience.now()
     server = start(spec.server, testbed.server)
     wait_for_listener(testbed.server, server, spec.port, patience)
     port = next(p for p in BYSTANDER_PORTS if p != spec.port)
     bystander = _start_bystander(testbed, spec, port, patience)
-    return Stage(testbed, folder, spec, server, bystander, port)
+    return Stage(testbed, folder, spec, server, bystander, port, captured_since)
 
 
 def hole_before_connect(stage: Stage, client_port: int) -> FourTuple:

@@ -3,11 +3,12 @@
 Proofs come first: a run that fails one is INVALID, whatever the clock said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from lab.core.aftermath import Aftermath, Observed, judge
+from lab.core.aftermath import Aftermath, judge
+from lab.core.aftermath_rules import Observed
 from lab.core.flow import Direction
-from lab.core.segment_class import SegmentClass
+from lab.core.segment_class import Trigger
 from lab.core.verdict import Check, Kind
 from lab.run.findings import EndFinding, Findings
 
@@ -24,8 +25,20 @@ DATED_WITHIN_S = 0.020
 WITNESS_S = 0.030
 """How far the sampled death and the program's own error may lie apart: the dating, and a process's wake-up."""
 
+DELAYED_ACK_S = 0.06
+"""How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
+
+DISTURBABLE = ("capture-complete", "bystander-unharmed", "clocks-steady", "death-dated", "witnesses-agree")
+"""Ends of the names of proofs that a busy machine can spoil; the others say that something is wrong."""
+
 BYSTANDER_GAP_S = 2.0
 """Ten of its intervals: longer silence means that something else than the fault disturbed the path."""
+
+
+def disturbed(checks: Iterable[Check]) -> bool:
+    """Whether all the proofs that failed are of the kind that a busy machine can spoil: the run is worth repeating."""
+    failed = [check.name for check in checks if check.kind is Kind.PROOF and not check.ok]
+    return bool(failed) and all(name.endswith(DISTURBABLE) for name in failed)
 
 
 def proofs(found: Findings) -> list[Check]:
@@ -189,13 +202,15 @@ def aftermath(end: EndFinding, gone_at: float) -> Aftermath:
     """Given the copies seen, was the death the first expiry at or past the bound?"""
     origin = end.anchor or 0.0
     copies = end.traffic.copies
+    within = end.fate.within_s
     return judge(
         end.forecast.situation(sends=end.sends),
         Observed(
             copies_s=tuple(c.segment.time_s - origin for c in copies),
-            death_s=gone_at - origin,
-            loss_probe=bool(copies) and copies[0].segment_class is SegmentClass.TAIL_LOSS_PROBE,
-            tolerance_s=max(DATED_WITHIN_S, 2 * end.fate.within_s),
+            # The latest instant that it can have been; it may have been earlier by the whole width.
+            death_s=gone_at + within - origin,
+            loss_probe=bool(copies) and copies[0].trigger is Trigger.PROBE,
+            tolerance_s=DATED_WITHIN_S + 2 * within,
         ),
     )
 
@@ -213,7 +228,7 @@ def _healed(end: EndFinding, found: Findings) -> Iterator[Check]:
         ),
         None,
     )
-    ok = bool(after) and recovered is not None and recovered - after[0] < DATED_WITHIN_S and end.fate.gone_at is None
+    ok = bool(after) and recovered is not None and recovered - after[0] < DELAYED_ACK_S and end.fate.gone_at is None
     if planned is not None and after and anchor is not None:
         ok = ok and after[0] - anchor <= planned[1]
     seen = "never" if recovered is None else f"{recovered - found.healed.done_at:.3f} s after the heal"

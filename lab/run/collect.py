@@ -15,7 +15,7 @@ from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.run.evidence import event_of, first_error, instant_of, read_fate, read_noticing, read_traffic
+from lab.run.evidence import event_of, first_error, instant_of, narrowed, read_fate, read_noticing, read_traffic
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
@@ -102,6 +102,9 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             tracks[node.name], deltas[node.name], watched.cut.began_at, user_timeout=user_timeout, reset=reset
         )
         own = (watched.spec.client if node.name == "client" else watched.spec.server).own
+        error_at = _error_at(program, watched.cut.began_at) if own else None
+        last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
+        fate = narrowed(fate, last_copy_at, min((at for at in (error_at, traffic.reset_at) if at), default=None))
         pattern = watched.spec.noticed if node.name == "client" else None
         noticing = read_noticing(program, fate, watched.cut.began_at, pattern=pattern, own=own)
         last = tracks[node.name].samples[-1] if tracks[node.name].samples else None
@@ -112,7 +115,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             traffic=traffic,
             fate=fate,
             noticing=noticing,
-            program_error_at=_error_at(program, watched.cut.began_at) if own else None,
+            program_error_at=error_at,
             counted=count_sent_again(kernel_segments(near), (node.ipv4, node.ipv6), counted_at),
             counters={what: deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
             total_retrans=None if last is None else last.total_retrans,

@@ -15,7 +15,7 @@ from lab.core.verdict import Kind, judge, why
 from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
-from lab.run.checks import predictions, proofs
+from lab.run.checks import disturbed, predictions, proofs
 from lab.run.evidence import crossed_summary
 from lab.run.findings import EndFinding, Findings
 from lab.run.forecast import EndForecast
@@ -52,6 +52,7 @@ def conclude(known: Known, found: Findings) -> r.Record:
         update={
             "outcome": r.Outcome(outcome.value),
             "interrupted": False,
+            "disturbed": disturbed(checks),
             "horizon_s": found.horizon_s,
             "fault": base.fault.model_copy(
                 update={
@@ -106,13 +107,12 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -
 
 
 def write_timeline(
-    timeline: TimelineWriter, found: Findings, classes: Mapping[str, Sequence[Classified]], since: float
+    timeline: TimelineWriter, classes: Mapping[str, Sequence[Classified]], since: float
 ) -> None:
-    """Put the flow's segments and the socket's ends on the timeline.
+    """Put the flow's segments on the timeline.
 
     Args:
         timeline: Open, anchored at the cut.
-        found: The findings.
         classes: Per side of the router, the flow's segments.
         since: Segments before this instant are left out, CLOCK_MONOTONIC.
     """
@@ -120,14 +120,6 @@ def write_timeline(
         for c in classified:
             if c.segment.time_s >= since:
                 timeline.add(_segment_observation(side, c))
-    for end in found.ends:
-        if end.fate.gone_at is not None:
-            detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
-            timeline.add(Observation(end.fate.gone_at, end.name, "gave-up", detail))
-        if end.noticing.at is not None:
-            timeline.add(
-                Observation(end.noticing.at, end.name, "noticed", {"by": end.noticing.by, "errno": end.noticing.errno})
-            )
 
 
 def _segment_observation(side: str, c: Classified) -> Observation:

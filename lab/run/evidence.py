@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.core.flow import Direction
 from lab.core.hole import Passage
@@ -30,6 +30,9 @@ class Traffic:
     copies: tuple[Classified, ...]
     """Retransmissions and probes from the cut on, in order."""
 
+    reset_at: float | None
+    """When this end sent a RST into the hole, as a keepalive death does."""
+
     recovered_at: float | None
     """When, after the heal, the other side first acknowledged what had been lost."""
 
@@ -50,7 +53,8 @@ def read_traffic(
     heard = [c for c in near if c.direction is direction.opposite and c.segment.time_s <= until]
     dark_until = until if healed_at is None else healed_at
     acked = _highest_ack(c for c in heard if c.segment.time_s < dark_until)
-    lost = next((c for c in mine if _carries(c) and not _acknowledged(c, acked)), None)
+    dark = [c for c in mine if c.segment.time_s < dark_until]
+    lost = next((c for c in dark if _carries(c) and not _acknowledged(c, acked)), None)
     copies = tuple(
         c for c in mine if c.segment.time_s >= cut_at and (c.segment_class.is_copy or c.segment_class in PROBES)
     )
@@ -60,17 +64,24 @@ def read_traffic(
             (c.segment.time_s for c in heard if c.segment.time_s >= cut_at and _covers(c, lost)),
             None,
         )
-    dark = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
+    heard_times = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
     return Traffic(
         lost_at=None if lost is None else lost.segment.time_s,
-        heard_at=dark[-1] if dark else None,
+        heard_at=heard_times[-1] if heard_times else None,
         copies=copies,
+        reset_at=next(
+            (c.segment.time_s for c in dark if c.segment.time_s >= cut_at and c.segment.flags & Flag.RST), None
+        ),
         recovered_at=recovered,
     )
 
 
 def _carries(classified: Classified) -> bool:
     return classified.segment.space > 0 and classified.segment_class is SegmentClass.FIRST
+
+
+def _resets(classified: Classified) -> bool:
+    return bool(classified.segment.flags & Flag.RST)
 
 
 def _highest_ack(heard: Iterable[Classified]) -> int | None:
@@ -149,6 +160,24 @@ def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bo
     if last.timer is Timer.PROBE:
         return "probes"
     return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
+
+
+def narrowed(fate: KernelFate, not_before: float | None, not_after: float | None) -> KernelFate:
+    """The same fate, dated more closely by other witnesses.
+
+    Args:
+        fate: As the samples tell it.
+        not_before: The last copy on the wire: the socket still lived.
+        not_after: A program was given the error, or the wire saw the reset: it was over.
+    """
+    if fate.gone_at is None:
+        return fate
+    low, high = fate.gone_at - fate.within_s, fate.gone_at + fate.within_s
+    if not_before is not None and low < not_before <= high:
+        low = not_before
+    if not_after is not None and low <= not_after < high:
+        high = not_after
+    return replace(fate, gone_at=(low + high) / 2, within_s=(high - low) / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ class EndFinding:
 
     @property
     def sends(self) -> bool:
-        """Whether it had something to lose."""
-        return self.traffic.lost_at is not None
+        """Whether it had something to lose; a closed window keeps back what it has."""
+        return self.traffic.lost_at is not None or self.forecast.state is State.ZERO_WINDOW
 
     @property
     def branch(self) -> GiveUp:

@@ -10,7 +10,7 @@ from lab.core.errors import InvalidRun, Unsupported
 from lab.core.giveup import predict
 from lab.core.kernel import KNOBS, from_sysctls
 from lab.core.prediction import GiveUp, Situation, State
-from lab.core.socket import SocketOptions, SocketSample
+from lab.core.socket import SocketOptions, SocketSample, Timer
 from lab.testbed.ports import Node
 
 HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
@@ -44,7 +44,7 @@ class EndForecast:
         """When this end last received anything, CLOCK_MONOTONIC; None without a sample."""
         if self.sample is None:
             return None
-        return self.sample.at - min(self.sample.last_ack_received_s, self.sample.last_data_received_s)
+        return _heard_at(self.sample)
 
     def branch(self, *, sends: bool) -> GiveUp:
         """The branch that applies."""
@@ -123,7 +123,9 @@ def forecast(
         if sample is None:
             raise InvalidRun("A zero window was to be cut, but the socket had vanished before the cut.")
         situation = replace(situation, backoff=max(sample.backoff - sample.retransmits, 0))
-    idle = replace(situation, state=State.ESTABLISHED, busy=False, writes_on=False)
+    idle = replace(
+        situation, state=State.ESTABLISHED, busy=False, writes_on=False, keepalive_due_s=_keepalive_due(sample)
+    )
     if state is State.FIN_WAIT_2:
         idle = situation
     return EndForecast(
@@ -135,6 +137,16 @@ def forecast(
         options=options,
         sample=sample,
     )
+
+
+def _heard_at(sample: SocketSample) -> float:
+    return sample.at - min(sample.last_ack_received_s, sample.last_data_received_s)
+
+
+def _keepalive_due(sample: SocketSample | None) -> float | None:
+    if sample is None or sample.timer is not Timer.KEEPALIVE or sample.expires_s is None:
+        return None
+    return sample.at + sample.expires_s - _heard_at(sample)
 
 
 def _plain_rto(sample: SocketSample | None) -> float | None:

@@ -21,6 +21,7 @@ from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
 from lab.run.collect import Watched, collect, nudge_silent_directions
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
+from lab.run.findings import Findings
 from lab.run.flowfinder import (
     TALK_TIMEOUT_S,
     choose,
@@ -81,7 +82,6 @@ class Run:
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
-        self._up_at = 0.0
         self._reconnect: Process | None = None
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
@@ -128,7 +128,6 @@ class Run:
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        self._up_at = self._patience.now()
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
         self._programs["server"] = stage.server
         self._know(settings={node.name: read_settings(node) for node in nodes})
@@ -145,7 +144,7 @@ class Run:
         testbed.router.prepare(fault)
         for node in (testbed.client, testbed.server):
             node.watch(flow)
-        self._patience.pause_until(self._up_at + CALM_S)
+        self._patience.pause_until(stage.captured_since + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._timeline.anchor(cut.done_at)
@@ -169,7 +168,8 @@ class Run:
             reconnect=self._reconnect,
         )
         findings, classes = collect(watched)
-        write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
+        write_timeline(self._timeline, classes, cut.done_at - BEFORE_CUT_S)
+        self._tell_end(findings)
         return conclude(self._known, findings)
 
     def _connect(self, stage: Stage) -> FourTuple:
@@ -191,11 +191,12 @@ class Run:
             refuse_exit(client, "could be cut off")
         if self.spec.client_state is State.ZERO_WINDOW:
             wait_for_window_probe(node, flow, self._patience)
-        if self.spec.flow is None and self.spec.client_state is State.ESTABLISHED:
-            candidates = established(node.sockets(), self.spec.port)
-            if not candidates:
-                raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
-            choose(candidates, None)
+        samples = node.sockets()
+        if sample_of(samples, flow) is None:
+            raise UsageError(f"The client's connection ended before the cut. {tail(client)}")
+        others = [s for s in established(samples, self.spec.port) if s.local != flow.client]
+        if others and self.spec.flow is None:
+            choose([sample_of(samples, flow) or others[0], *others], None)
         return flow
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
@@ -207,7 +208,9 @@ class Run:
         forecasts = {}
         for node, end, state in ends:
             sample = sample_of(node.sockets(), end)
-            options = None if sample is None else node.socket_options(end.client.port, end.server.port)
+            options = self.spec.declared_options if node.name == "client" else None
+            if sample is not None:
+                options = node.socket_options(end.client.port, end.server.port)
             forecasts[node.name] = forecast(
                 state,
                 sample,
@@ -273,6 +276,17 @@ class Run:
             on_look=lambda: self._tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
         )
         return (healed[0] if healed else None), until
+
+    def _tell_end(self, found: Findings) -> None:
+        for end in found.ends:
+            if end.fate.gone_at is not None:
+                detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
+                self.observe(end.name, "gave-up", end.fate.gone_at, **detail)
+            if end.noticing.at is not None:
+                self.observe(end.name, "noticed", end.noticing.at, by=end.noticing.by, errno=end.noticing.errno)
+        if found.reconnected is not None:
+            self.observe("client", "reconnected", connected=found.reconnected)
+        self.observe("lab", "bystander", alive=found.bystander.alive, lost=found.bystander.lost)
 
     def _act(self, actions: Sequence[Action], cut_at: float) -> None:
         for action in sorted(actions, key=lambda a: a.at_s):

@@ -7,6 +7,7 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Placement, Scope
 from lab.core.prediction import State
 from lab.core.profiles import PROFILES, Profile
+from lab.core.socket import SocketOptions
 
 MIN_PORT, MAX_PORT = 1, 65535
 NODES = ("client", "router", "server")
@@ -96,6 +97,9 @@ class RunSpec:
 
     reconnect_at_s: float | None = None
     """When to try a new connection from the client to the same server port, seconds from the cut."""
+
+    declared_options: SocketOptions | None = None
+    """What the client will set on a socket that does not exist before the cut."""
 
     connect_from: int | None = None
     """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""

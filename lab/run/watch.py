@@ -5,6 +5,7 @@ says never. While something is due the watch waits for the end of the predicted 
 death that comes late is seen as late and not as missing.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ class EndWatch:
     """When the path came back, CLOCK_MONOTONIC."""
 
     sent_at: float | None = None
-    """When data was first seen waiting for an acknowledgment after the cut."""
+    """When the data was sent that was first seen waiting for an acknowledgment after the cut."""
 
     seen: SocketTrack | None = None
 
@@ -49,8 +50,8 @@ class EndWatch:
         if self.gone:
             return None
         if self.sent_at is None:
-            waiting = (s.at for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
-            self.sent_at = next(waiting, None)
+            waiting = (s for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
+            self.sent_at = next((sent_at(sample) for sample in waiting), None)
         if self.healed_at is not None and self.caught_up(self.healed_at):
             return None
         due = self.forecast.due(self.sent_at)
@@ -61,14 +62,29 @@ class EndWatch:
         last = self.seen.samples[-1] if self.seen is not None and self.seen.samples else None
         return last is not None and last.at > since and not awaits_acknowledgment(last)
 
+    def copies_seen(self, cut_at: float) -> list[float]:
+        """When the kernel's count of retransmissions was first seen to have grown, once per copy."""
+        samples = [] if self.seen is None else [s for s in self.seen.samples if s.at >= cut_at]
+        times: list[float] = []
+        for before, after in itertools.pairwise(samples):
+            times += [after.at] * max(after.total_retrans - before.total_retrans, 0)
+        return times
+
     @property
     def gone(self) -> bool:
         """Whether the kernel has let the socket go."""
         return self.seen is not None and self.seen.gone_at is not None
 
 
+def sent_at(sample: SocketSample) -> float:
+    """When the socket last sent; before its first send that is the sample's own instant."""
+    return sample.at - sample.last_data_sent_s if sample.unacked else sample.at
+
+
 def awaits_acknowledgment(sample: SocketSample) -> bool:
     """Whether the end has sent, or wants to send, something that the other side has not acknowledged."""
+    if sample.state in (TcpState.SYN_RECV, TcpState.NEW_SYN_RECV):
+        return True
     return sample.state is not TcpState.LISTEN and (sample.unacked > 0 or sample.send_queue > 0)
 
 

@@ -47,7 +47,7 @@ _LINGER_S = 0.02
 left by then, or never will."""
 
 _DRAIN_TIMEOUT_S = 10.0
-"""Taking a full ring to a slow disk; ordinarily a drain lasts two retire periods."""
+"""Without a single packet coming out of a ring that holds some; a slow disk may take longer over all of them."""
 
 _BLOCKS_PER_TURN = 4
 """Taken from one side before the other gets its turn; without a bound a busy side starves the other one's ring."""
@@ -200,14 +200,16 @@ class Capture:
             self._write_ready()
         for side in self._sides.values():
             side.stop_intake()
-        deadline = time.monotonic() + _DRAIN_TIMEOUT_S
+        deadline, last = time.monotonic() + _DRAIN_TIMEOUT_S, None
         settled = False
         while True:
             self._write_ready()
             missing = {side.path.name: side.missing for side in self._sides.values() if side.missing}
             if settled and not missing:
                 return
-            if time.monotonic() > deadline:
+            if missing != last:
+                deadline, last = time.monotonic() + _DRAIN_TIMEOUT_S, missing
+            elif time.monotonic() > deadline:
                 raise InvalidRun(
                     "Every packet that the kernel put into the rings was expected to come out of them in"
                     f" {_DRAIN_TIMEOUT_S:.0f} s; still missing: {missing}."

@@ -173,17 +173,28 @@ class _Family:
         A rule that needs conntrack registers its hooks for as long as it exists, even in a chain that no packet
         enters (``connbytes_mt_check``).
         """
-        rule = self._rule_here()
-        match = rule.create_match("connbytes")
-        match.connbytes, match.connbytes_dir, match.connbytes_mode = "0", "both", "bytes"
-        rule.create_target("RETURN")
-        entry = _raw(rule)
+        try:
+            entry = self._conntrack_rule("connbytes", connbytes="0", connbytes_dir="both", connbytes_mode="bytes")
+        except iptc.errors.XTablesError:
+            # libxtables 12.7 (iptables 1.8.11) parses this match by a table that python-iptables does not read. The
+            # state of a connection needs conntrack as well; its bytes are counted where the namespace is told to.
+            entry = self._conntrack_rule("state", state="NEW")
+            with contextlib.suppress(OSError):
+                Path("/proc/sys/net/netfilter/nf_conntrack_acct").write_text("1", encoding="ascii")
 
         def apply(table: Any) -> None:
             table.create_chain(_CONNTRACK_CHAIN)
             table.append_entry(_CONNTRACK_CHAIN, entry)
 
         self.commit(apply)
+
+    def _conntrack_rule(self, name: str, **parameters: str) -> Any:
+        rule = self._rule_here()
+        match = rule.create_match(name)
+        for parameter, value in parameters.items():
+            setattr(match, parameter, value)
+        rule.create_target("RETURN")
+        return _raw(rule)
 
     def _remove_ours(self) -> None:
         with self._read() as table:

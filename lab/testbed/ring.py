@@ -38,7 +38,6 @@ _KERNEL, _USER = 0, 1
 _STATUS_OFFSET = 8
 """Of ``block_status`` in ``struct tpacket_block_desc``."""
 
-_STATUS = struct.Struct("@I")
 _BLOCK = struct.Struct("=II")
 """``num_pkts`` and ``offset_to_first_pkt``, which follow the status."""
 
@@ -82,6 +81,10 @@ class PacketRing:
         packet_socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V3)
         packet_socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, request)
         self._memory = mmap.mmap(packet_socket.fileno(), self._blocks * BLOCK_BYTES)
+        # A block is given back by one store, which this view's assignment is. struct.pack_into clears the octets before
+        # it writes them: between the two, while this process waits for a CPU, the kernel can fill the block and hand it
+        # over again, and the second store would take it back unread.
+        self._words = memoryview(self._memory).cast("I")
 
     @property
     def taken(self) -> int:
@@ -95,8 +98,8 @@ class PacketRing:
         """
         for _ in range(limit):
             start = self._next * BLOCK_BYTES
-            (status,) = _STATUS.unpack_from(self._memory, start + _STATUS_OFFSET)
-            if not status & _USER:
+            status = (start + _STATUS_OFFSET) // 4
+            if not self._words[status] & _USER:
                 return
             packets = self._packets(start)
             self._taken += len(packets)
@@ -104,7 +107,7 @@ class PacketRing:
             try:
                 yield packets
             finally:
-                _STATUS.pack_into(self._memory, start + _STATUS_OFFSET, _KERNEL)
+                self._words[status] = _KERNEL
 
     def count(self) -> Count:
         """The kernel's counters since the ring was made; reading them there resets them."""
@@ -120,12 +123,13 @@ class PacketRing:
 
     def close(self) -> None:
         """Unmap the ring; the socket is its maker's to close."""
+        self._words.release()
         self._memory.close()
 
     def _packets(self, start: int) -> list[Packet]:
         memory, unpack = self._memory, _HEADER.unpack_from
         packets: list[Packet] = []
-        number, offset = _BLOCK.unpack_from(memory, start + _STATUS_OFFSET + _STATUS.size)
+        number, offset = _BLOCK.unpack_from(memory, start + _STATUS_OFFSET + 4)
         at = start + offset
         for _ in range(number):
             step, seconds, nanoseconds, caught, length, link, _ = unpack(memory, at)

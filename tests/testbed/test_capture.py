@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import lab.testbed.firewall_iptables  # noqa: F401 - loaded before the places are forked: nobody may not be able to read it
-from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, UsageError
+from lab.core.errors import EnvironmentNotReady, InvalidRun, UsageError
 from lab.core.fault import Fault, Matched
 from lab.core.flow import FourTuple
 from lab.testbed.capture import Capture, sample_clocks
@@ -386,7 +386,7 @@ def _start(folder: Path, filter_expression: str | None = None, ring_bytes: int =
     far.close()
     _captures.append((pid, near))
     reply = near.recv()
-    if isinstance(reply, LabError):
+    if isinstance(reply, Exception):
         raise reply
 
 
@@ -396,7 +396,7 @@ def _capture_process(pipe: Connection, folder: Path, filter_expression: str | No
         capture.start(folder, filter_expression, ring_bytes)
         pipe.send(None)
         pipe.send(capture.run(pipe.fileno()))
-    except LabError as error:
+    except Exception as error:  # noqa: BLE001 - it is raised where the capture was asked for
         pipe.send(error)
     finally:
         os._exit(0)
@@ -409,7 +409,7 @@ def _stop() -> CaptureSummary:
     reply = pipe.recv()
     pipe.close()
     os.waitpid(pid, 0)
-    if isinstance(reply, LabError):
+    if isinstance(reply, Exception):
         raise reply
     assert isinstance(reply, CaptureSummary)
     return reply

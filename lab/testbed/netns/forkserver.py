@@ -17,7 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from lab.core.errors import EnvironmentNotReady
 from lab.testbed.netns import keeper, kernel, readiness, services
+from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
 from lab.testbed.ports import TestbedSpec
@@ -50,8 +52,13 @@ def main() -> NoReturn:
     # Testbeds are reaped by the kernel; the caller watches them through pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     kernel.name_process("lab-forkserver")
+    shared = _start_services(control)
+    if shared is None:
+        problem = EnvironmentNotReady("pyroute2 cannot prepare links; its message is above.", fix="make setup")
+        control.send(pickle.dumps(problem))
+        os._exit(0)
     control.send(pickle.dumps(None))
-    _serve(control)
+    _serve(control, shared)
 
 
 def _shed() -> None:
@@ -116,8 +123,7 @@ def _outlive(child: int) -> NoReturn:
     os._exit(0)
 
 
-def _serve(control: socket.socket) -> NoReturn:
-    shared = _start_services(control)
+def _serve(control: socket.socket, shared: keeper.Shared) -> NoReturn:
     for name in _PRELOADED:
         importlib.import_module(name)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -129,18 +135,16 @@ def _serve(control: socket.socket) -> NoReturn:
         _fork_keeper(request, fds, shared, own_pids, control)
 
 
-def _start_services(control: socket.socket) -> keeper.Shared:
-    """The process that loads the large libraries, while this one begins to serve."""
+def _start_services(control: socket.socket) -> keeper.Shared | None:
+    """Start the process that loads the large libraries; None where it fails at the first, without which no link is."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         control.close()
         near.close()
-        services.run(far)
+        become(lambda: services.run(far))
     far.close()
     batches, _ = receive_with_fds(near, 1)
-    if batches is None:
-        os._exit(1)
-    return keeper.Shared(batches, near)
+    return None if batches is None else keeper.Shared(batches, near)
 
 
 def _fork_keeper(
@@ -149,12 +153,14 @@ def _fork_keeper(
     ends = keeper.Ends.from_fds(fds)
     try:
         kernel.unshare(kernel.CLONE_NEWPID)
-        child = os.fork()
-        if child == 0:
-            control.close()
-            os.close(own_pids)
-            keeper.run(request, ends, shared)
-        kernel.setns(own_pids, kernel.CLONE_NEWPID)
+        try:
+            if os.fork() == 0:
+                control.close()
+                os.close(own_pids)
+                become(lambda: keeper.run(request, ends, shared))
+        finally:
+            # Or the next testbed could have no PID namespace of its own.
+            kernel.setns(own_pids, kernel.CLONE_NEWPID)
     except OSError as error:
         ends.events.send(pickle.dumps(readiness.explain(error)))
     ends.close()

@@ -134,7 +134,7 @@ def _made(module: str, factory: str, *args: object) -> object:
         return _Broken(error)
 
 
-HOSTS: Final[dict[str, Callable[[TestbedSpec, socket.socket], None]]] = {
+HOSTED: Final[dict[str, Callable[[TestbedSpec, socket.socket], None]]] = {
     FIREWALL: _host_firewall,
     CAPTURE: _host_capture,
 }

@@ -9,10 +9,12 @@ import os
 import pickle
 import signal
 import socket
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 from lab.core.errors import LabError
 from lab.testbed.netns import agent, kernel, links, mounts, readiness
+from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES, hosts_file
 from lab.testbed.netns.rpc import send_with_fds
 from lab.testbed.netns.services import Services
@@ -67,7 +69,7 @@ def _build(spec: TestbedSpec, ends: Ends, shared: Shared) -> None:
     links.build(namespaces, shared.batches, spec.sysctls, keep_offloads=spec.offloads)
     for node in NODES:
         if os.fork() == 0:
-            _become_agent(node, namespaces, spec, ends, shared)
+            become(partial(_run_agent, node, namespaces, spec, ends, shared))
     for fd in namespaces.values():
         os.close(fd)
     for sock in (*ends.nodes.values(), shared.services):
@@ -75,18 +77,12 @@ def _build(spec: TestbedSpec, ends: Ends, shared: Shared) -> None:
     send_with_fds(ends.events, READY, [os.pidfd_open(os.getpid())])
 
 
-def _become_agent(node: str, namespaces: dict[str, int], spec: TestbedSpec, ends: Ends, shared: Shared) -> NoReturn:
+def _run_agent(node: str, namespaces: dict[str, int], spec: TestbedSpec, ends: Ends, shared: Shared) -> None:
     """Keep what belongs to the node, so that the end of any other agent is seen by the caller."""
-    code = 1
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        calls = ends.nodes.pop(node)
-        for sock in ends.nodes.values():
-            sock.close()
-        for name, fd in namespaces.items():
-            if name != node:
-                os.close(fd)
-        agent.run(node, namespaces[node], calls, ends.events, Services(spec, shared.services))
-        code = 0
-    finally:
-        os._exit(code)
+    calls = ends.nodes.pop(node)
+    for sock in ends.nodes.values():
+        sock.close()
+    for name, fd in namespaces.items():
+        if name != node:
+            os.close(fd)
+    agent.run(node, namespaces[node], calls, ends.events, Services(spec, shared.services))

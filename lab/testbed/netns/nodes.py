@@ -15,6 +15,7 @@ from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.netns.hosted import CAPTURE, FIREWALL, pack
 from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
 from lab.testbed.netns.process import NetnsProcess
+from lab.testbed.netns.readiness import too_many_files
 from lab.testbed.netns.rpc import Channel
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
 
@@ -120,8 +121,10 @@ class NetnsNode:
             return channel
         with self._opening:
             if name not in self._services:
-                end = socket.socket(fileno=self._channel.call_attached("open_service", name).fd)
-                self._services[name] = Channel(end, f"The {self._name}'s {name}")
+                fd = self._channel.call_attached("open_service", name).fd
+                if fd < 0:
+                    raise too_many_files()
+                self._services[name] = Channel(socket.socket(fileno=fd), f"The {self._name}'s {name}")
             return self._services[name]
 
     def close(self) -> None:

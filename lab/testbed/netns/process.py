@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from lab.core.errors import UsageError
 from lab.testbed.netns.events import Event, Exit, Output, StreamEnd
 from lab.testbed.netns.output import Splitter, Transcript
 from lab.testbed.netns.rpc import Channel
@@ -81,7 +82,7 @@ class NetnsProcess:
 
     def wait_for_line(self, pattern: str | re.Pattern[str], timeout_s: float, *, since: float = 0.0) -> Line:
         """The first line at or after ``since`` in which the pattern is found."""
-        expression = re.compile(pattern)
+        expression = _compiled(pattern)
         deadline = time.monotonic() + timeout_s
         seen = 0
         with self._changed:
@@ -177,3 +178,10 @@ class NetnsProcess:
         if not lines:
             return " It printed nothing."
         return " Last lines:\n" + "\n".join(f"  {line.stream}: {line.text}" for line in lines)
+
+
+def _compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}.") from error

@@ -22,6 +22,11 @@ def read_setting(path: str) -> str | None:
         return None
 
 
+def too_many_files() -> EnvironmentNotReady:
+    """What to say when this process has no descriptor left."""
+    return EnvironmentNotReady("This process has too many open files; a testbed needs six.", fix="ulimit -n 4096")
+
+
 def explain(error: Exception, read: Callable[[str], str | None] = read_setting) -> Exception:
     """The error as the user should read it.
 
@@ -39,6 +44,10 @@ def explain(error: Exception, read: Callable[[str], str | None] = read_setting) 
             f"The kernel allows no more user or network namespaces ({error}).",
             fix="sudo sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000",
         )
+    if error.errno == errno.EMFILE:
+        return too_many_files()
+    if error.errno == errno.EAGAIN:
+        return EnvironmentNotReady(f"This user can start no more processes ({error}).", fix="ulimit -u unlimited")
     if error.errno == errno.EOPNOTSUPP:
         return EnvironmentNotReady(f"This kernel has no virtual Ethernet pairs ({error}).", fix="sudo modprobe veth")
     if error.errno in (errno.EINVAL, errno.ENOSYS) and "unshare" in str(error):

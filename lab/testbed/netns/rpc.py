@@ -72,6 +72,12 @@ class Inbox:
             self._buffer += data
         return pickle.loads(message)  # noqa: S301 - see the module's docstring
 
+    def drop_fd(self) -> None:
+        """Close a descriptor that nobody waits for any more."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
     def _take(self) -> bytes | None:
         if len(self._buffer) < _LENGTH.size:
             return None
@@ -157,6 +163,7 @@ class Channel:
         while (message := self._inbox.receive()) is not None:
             if message[0] == number:
                 return message[1], message[2]
+            self._inbox.drop_fd()
         raise ConnectionResetError(f"{self._peer} is gone")
 
     def _gone(self, method: str) -> LabError:

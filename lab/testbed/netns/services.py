@@ -9,22 +9,32 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 import socket
 import warnings
 from typing import Final, NoReturn
 
 from lab.testbed.netns import hosted, kernel, links
+from lab.testbed.netns.child import become
 from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds
 from lab.testbed.ports import TestbedSpec
 
 _LIBRARIES: Final = ("iptc", "scapy.arch.linux", "scapy.supersocket", "lab.testbed.firewall", "lab.testbed.capture")
 
-_NAMESPACES: Final = {"pid": kernel.CLONE_NEWPID, "mnt": kernel.CLONE_NEWNS, "net": kernel.CLONE_NEWNET}
+_ENTERED: Final = {"mnt": kernel.CLONE_NEWNS, "net": kernel.CLONE_NEWNET}
+"""Namespaces of the node that a service enters; it is born into the PID namespace."""
+
+_NAMESPACES: Final = ("pid", *_ENTERED)
+
+_FIRST_FD = 3
+"""Behind the standard ones."""
 
 
 def run(requests: socket.socket) -> NoReturn:
     """Send the recorded links, load the libraries, then start services until the fork server ends."""
     kernel.name_process("lab-services")
+    # The kernel reaps the services.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     send_with_fds(requests, links.record(), [])
     for name in _LIBRARIES:
         with warnings.catch_warnings(), contextlib.suppress(Exception):
@@ -68,25 +78,18 @@ class Services:
 
 def _start(name: str, spec: TestbedSpec, fds: list[int], own_pids: int) -> None:
     """Fork a service into a testbed; what goes wrong, its caller hears as the end of the channel."""
-    sock, *namespaces = fds
-    entries = dict(zip(_NAMESPACES.items(), namespaces, strict=True))
+    sock, pids, *namespaces = fds
     with contextlib.suppress(OSError):
-        kernel.setns(namespaces[0], kernel.CLONE_NEWPID)
+        kernel.setns(pids, kernel.CLONE_NEWPID)
         if os.fork() == 0:
-            _become(name, spec, sock, {kind: fd for (_, kind), fd in entries.items() if kind != kernel.CLONE_NEWPID})
+            become(lambda: _run(name, spec, sock, namespaces))
     kernel.setns(own_pids, kernel.CLONE_NEWPID)
 
 
-def _become(name: str, spec: TestbedSpec, sock: int, namespaces: dict[int, int]) -> NoReturn:
-    code = 1
-    try:
-        kernel.name_process(f"lab-{name}")
-        for kind, fd in namespaces.items():
-            kernel.setns(fd, kind)
-        os.closerange(3, sock)
-        os.closerange(sock + 1, os.sysconf("SC_OPEN_MAX"))
-        channel = socket.socket(fileno=sock)
-        hosted.HOSTS[name](spec, channel)
-        code = 0
-    finally:
-        os._exit(code)
+def _run(name: str, spec: TestbedSpec, sock: int, namespaces: list[int]) -> None:
+    kernel.name_process(f"lab-{name}")
+    for kind, fd in zip(_ENTERED.values(), namespaces, strict=True):
+        kernel.setns(fd, kind)
+    os.closerange(_FIRST_FD, sock)
+    os.closerange(sock + 1, os.sysconf("SC_OPEN_MAX"))
+    hosted.HOSTED[name](spec, socket.socket(fileno=sock))

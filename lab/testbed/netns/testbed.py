@@ -11,7 +11,7 @@ import weakref
 from typing import Self
 
 from lab.core.errors import InvalidRun, Unsupported, UsageError
-from lab.testbed.netns import keeper, launcher
+from lab.testbed.netns import keeper, launcher, readiness
 from lab.testbed.netns.layout import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns.links import has_ipv6
 from lab.testbed.netns.nodes import NetnsNode, NetnsRouter
@@ -42,8 +42,11 @@ class NetnsTestbed:
             raise Unsupported("This kernel has no IPv6.")
         self._lock = threading.RLock()
         self._closed = False
-        self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pairs = {name: socket.socketpair() for name in NODES}
+        try:
+            self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            pairs = {name: socket.socketpair() for name in NODES}
+        except OSError as error:
+            raise readiness.explain(error) from error
         channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
         self._client = NetnsNode(CLIENT, channels[CLIENT])
         self._server = NetnsNode(SERVER, channels[SERVER])
@@ -126,6 +129,9 @@ class NetnsTestbed:
             raise InvalidRun(f"The testbed did not come up within {_UP_TIMEOUT_S:g} s.") from None
         if answer != keeper.READY:
             raise answer or InvalidRun("The testbed's keeper ended before the testbed was up.")
+        if not fds:
+            # The kernel drops descriptors for which there is no room.
+            raise readiness.too_many_files()
         self._events.settimeout(None)
         return fds[0]
 
@@ -151,6 +157,8 @@ class NetnsTestbed:
             node.let_go()
         self._events.close()
         self._closed = True
+        # Another thread may have held it at the fork; here there is none to release it.
+        self._lock = threading.RLock()
 
 
 def open_testbed(spec: TestbedSpec | None = None) -> NetnsTestbed:

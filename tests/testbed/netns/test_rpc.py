@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,10 @@ class Service:
         os.write(writer, b"through the pipe")
         os.close(writer)
         return Attached(None, fd=reader)
+
+    def slow_pipe(self) -> Attached:
+        time.sleep(0.1)
+        return self.pipe()
 
     def die(self) -> None:
         os._exit(1)
@@ -132,6 +137,15 @@ def test_a_late_reply_is_thrown_away(channel: Channel) -> None:
         channel.call("wait", 0.2, timeout_s=0.02)
 
     assert channel.call("add", 20, 3) == 23
+
+
+def test_the_descriptor_of_a_late_reply_is_closed(channel: Channel) -> None:
+    before = set(Path("/proc/self/fd").iterdir())
+    with pytest.raises(TimeoutError):
+        channel.call("slow_pipe", timeout_s=0.02)
+
+    assert channel.call_attached("add", 1).fd == -1
+    assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_an_interrupted_call_does_not_spoil_the_next(channel: Channel) -> None:

@@ -1,6 +1,7 @@
 import ast
 import gc
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -213,6 +214,51 @@ def test_a_testbed_costs_the_caller_few_descriptors_and_gives_them_back() -> Non
     assert during - before <= 6
     assert descriptors() == before
     assert threading.active_count() == threads
+
+
+LIMITED = """
+import os, resource
+from lab.core.errors import EnvironmentNotReady
+from lab.testbed.netns import NetnsTestbed
+with NetnsTestbed() as first:
+    used = max(int(fd) for fd in os.listdir("/proc/self/fd"))
+    for room in range(0, 12):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, 4096))
+        try:
+            NetnsTestbed().close()
+        except EnvironmentNotReady as error:
+            print(room, error)
+        else:
+            print(room, "up")
+    assert first.client.spawn(["true"]).wait(10) == 0
+"""
+
+
+def test_a_process_without_descriptors_to_spare_is_told_so_and_keeps_what_it_has() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LIMITED], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 0, done.stderr
+    answers = [line.partition(" ")[2] for line in done.stdout.splitlines()]
+    refusals = [answer for answer in answers if answer != "up"]
+    assert answers[-1] == "up"
+    assert refusals
+    assert all("too many open files" in refusal and "ulimit -n" in refusal for refusal in refusals)
+
+
+@pytest.mark.slow
+def test_a_hundred_testbeds_at_once_come_up_within_the_usual_limit_of_descriptors() -> None:
+    before = descriptors()
+    with ThreadPoolExecutor(10) as pool:
+        testbeds = list(pool.map(lambda _: open_testbed(), range(100)))
+        used = descriptors() - before
+        forwarding = {testbed.router.read_sysctl("net.ipv4.ip_forward") for testbed in testbeds}
+        list(pool.map(NetnsTestbed.close, testbeds))
+
+    assert used <= 600
+    assert forwarding == {"1"}
+    assert descriptors() <= before + 4
 
 
 def test_a_new_fork_server_is_started_when_the_old_one_was_killed() -> None:

@@ -1,0 +1,76 @@
+"""The lab from Python: one call that cuts a flow of two programs and says what came of it.
+
+The commands use the same parts; whoever needs more than one call finds them in ``lab.run`` and ``lab.testbed``.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.core.fault import Cut, Scope
+from lab.core.profiles import Profile, profile_named
+from lab.report.record import Record
+from lab.run.runner import Run
+from lab.run.spec import Program, RunSpec
+from lab.testbed.netns import open_testbed
+
+
+def blackhole(
+    server: Sequence[str],
+    client: Sequence[str],
+    port: int,
+    *,
+    noticed: str | None = None,
+    profile: str | Profile = "linux",
+    cut_after_s: float = 1.0,
+    heal_after_s: float | None = None,
+    direction: str = "both",
+    scope: str = "flow",
+    flow: str | None = None,
+    watch_s: float | None = None,
+    sysctls: Mapping[str, Mapping[str, str]] | None = None,
+    ipv6: bool = False,
+    out: Path | None = None,
+) -> Record:
+    """Run a server and a client, cut their flow silently, watch, and judge.
+
+    Inside the nodes the names ``client``, ``router`` and ``server`` resolve.
+
+    Args:
+        server: Command of the server, as a list.
+        client: Command of the client.
+        port: The server's TCP port.
+        noticed: Regular expression; the client has noticed when it prints a line like this. Without one: when it
+            closes, reports an error or exits.
+        profile: linux, fast, study-server, or a profile of your own.
+        cut_after_s: From the first byte in each direction.
+        heal_after_s: From the cut; None leaves the flow dark.
+        direction: both, forward (to the server) or return.
+        scope: flow (new connections pass) or host (they do not).
+        flow: first, newest or a client port, where several flows match.
+        watch_s: How long to watch after the cut; None: until all fates are known.
+        sysctls: Per node (client, router, server), on top of the profile.
+        ipv6: The names resolve to IPv6 addresses.
+        out: Folder for everything the run produces; a fresh one under ``runs/`` where None.
+
+    Returns:
+        The record. Look at ``outcome`` first: a run that could not prove itself is INVALID, which is no result.
+
+    Raises:
+        LabError: nothing could be judged; the message says why and what mends it.
+    """
+    spec = RunSpec(
+        server=Program(tuple(server)),
+        client=Program(tuple(client)),
+        port=port,
+        noticed=noticed,
+        profile=profile_named(profile) if isinstance(profile, str) else profile,
+        cut_after_s=cut_after_s,
+        heal_after_s=heal_after_s,
+        direction=Cut(direction),
+        scope=Scope(scope),
+        flow=flow,
+        watch_s=watch_s,
+        sysctls=sysctls or {},
+        ipv6=ipv6,
+    )
+    return Run(spec, open_testbed, out=out).execute()
