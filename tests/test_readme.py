@@ -13,6 +13,7 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 
 
 def block_with(words: str) -> str:
+    found: str
     (found,) = [text for _, text in BLOCKS if words in text]
     return found
 

@@ -104,15 +104,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         batch.close()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--lab-table FILE``: predicted and observed, one row per experiment, as Markdown."""
-    parser.addoption("--lab-table", type=Path, metavar="FILE", help="write predicted and observed of every run")
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which runs were disturbed and done again: INVALID is neither a pass nor a failure."""
     batch = config.stash.get(BATCH, None)
-    if batch is not None and config.option.lab_table is not None:
+    if batch is not None and config.getoption("lab_table", None) is not None:
         config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
         terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
     if batch is not None and batch.again:

@@ -274,12 +274,10 @@ def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
     gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
     since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]
-    mine = [
-        s
-        for side in sides.values()
-        for s in side.segments
-        if watched.bystander_port in (s.source.port, s.destination.port)
-    ]
-    lost = sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
+    port = watched.bystander_port
+    lost = 0
+    for side in sides.values():
+        mine = [s for s in side.segments if port in (s.source.port, s.destination.port)]
+        lost += sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
     alive = bool(answers) and not told and watched.bystander.returncode is None
     return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

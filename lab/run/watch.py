@@ -53,7 +53,7 @@ class EndWatch:
             return None
         if self.sent_at is None:
             waiting = (s for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
-            self.sent_at = next((sent_at(sample) for sample in waiting), None)
+            self.sent_at = next((sent_at(sample, cut_at) for sample in waiting), None)
         if self.healed_at is not None and self.caught_up(self.healed_at):
             return None
         due = self.forecast.due(self.sent_at)
@@ -84,9 +84,9 @@ class EndWatch:
         return self.seen is not None and self.seen.gone_at is not None
 
 
-def sent_at(sample: SocketSample) -> float:
-    """When the socket last sent; before its first send that is the sample's own instant."""
-    return sample.at - sample.last_data_sent_s if sample.unacked else sample.at
+def sent_at(sample: SocketSample, cut_at: float) -> float:
+    """When the socket last sent, but not before the cut: a SYN does not count as sent data to the kernel."""
+    return max(sample.at - sample.last_data_sent_s if sample.unacked else sample.at, cut_at)
 
 
 def awaits_acknowledgment(sample: SocketSample) -> bool:
