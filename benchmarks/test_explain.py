@@ -54,7 +54,8 @@ def test_a_million_segments_three_times_as_fast_as_tshark(tmp_path: Path) -> Non
     flows = json.loads((tmp_path / "ours.json").read_text())["flows"]
     marked = sum(bool(row.split("\t")[-1]) for row in (tmp_path / "theirs.tsv").read_text().splitlines())
     assert sum(len(flow["copies"]) for flow in flows) == marked == losses.fast + losses.timeouts
-    ratio = theirs.wall_s / ours.wall_s
+    # Both run on one core: processor time is what a busy machine does not stretch.
+    ratio = theirs.cpu_s / ours.cpu_s
     report(f"{SEGMENTS} segments: lab explain {ours}, tshark {theirs}, {ratio:.1f} times as fast")
     assert ratio >= GOAL
     assert ours.resident < MEMORY
