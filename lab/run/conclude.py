@@ -106,9 +106,7 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -
     )
 
 
-def write_timeline(
-    timeline: TimelineWriter, classes: Mapping[str, Sequence[Classified]], since: float
-) -> None:
+def write_timeline(timeline: TimelineWriter, classes: Mapping[str, Sequence[Classified]], since: float) -> None:
     """Put the flow's segments on the timeline.
 
     Args:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.netns import keeper, kernel, readiness, services
+from lab.testbed.netns import keeper, kernel, links, readiness, services
 from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
@@ -42,6 +42,7 @@ def main() -> NoReturn:
     _shed()
     try:
         _enter_namespaces()
+        links.enter_origin()
         child = os.fork()
     except OSError as error:
         control.send(pickle.dumps(readiness.explain(error)))
