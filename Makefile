@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint types bench ci setup lock clean run-setup dev-setup
+.PHONY: help demo test test-full table lint types bench ci setup lock clean run-setup dev-setup
 
 bin := .venv/bin
 export PYTHON
@@ -22,6 +22,9 @@ test: dev-setup ## Set up, then the unit tests and the experiments (5 min)
 test-full: dev-setup ## The same, with the experiments that take minutes each
 	$(bin)/python -m pytest
 	$(bin)/python -m pytest lab/
+
+table: dev-setup ## Run the experiments, write docs/experiments.md
+	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md
 
 lint: dev-setup ## Format and lint, changing nothing
 	$(bin)/ruff format --check .

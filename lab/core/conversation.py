@@ -4,16 +4,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from lab.core.budget import Budget
 from lab.core.flow import Direction, FourTuple
 from lab.core.icmp import IcmpMessage
 from lab.core.ladder import Ladder, ladder_of
 from lab.core.retransmission import FlowClassifier, flow_of
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import Classified, SegmentClass, Trigger
-from lab.core.silence import KEPT_COPIES, Episode, Kind, Silence, main_silence, silence_of
+from lab.core.silence import Episode, Kind, Silence, main_silence, silence_of
 
 _SYN, _FIN, _RST, _ACK = int(Flag.SYN), int(Flag.FIN), int(Flag.RST), int(Flag.ACK)
-_KEPT_EPISODES = 1000
 _KEPT_MARKS = 64
 
 _PROBES = {SegmentClass.KEEPALIVE_PROBE: Kind.KEEPALIVE, SegmentClass.WINDOW_PROBE: Kind.WINDOW}
@@ -58,14 +58,18 @@ class Conversation:
 
     Args:
         first: Its first segment.
+        budget: How much to remember; shared by the flows of a capture.
     """
 
-    def __init__(self, first: Segment) -> None:
+    def __init__(self, first: Segment, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
         self.flow: FourTuple = flow_of(first)
         self.assumed = not first.flags & _SYN
         """Whether the client is a guess, for want of a handshake."""
         self.copies: list[Classified] = []
-        """Copies and probes in order, the first ten thousand of them."""
+        """Copies and probes in order, as many as the budget allows."""
+        self.unlisted = 0
+        """Copies and probes beyond it."""
         self.episodes: list[Episode] = []
         """Copies in a row by timer, healed or not, in order of their end."""
         self.rst: list[Mark] = []
@@ -78,7 +82,7 @@ class Conversation:
         self.handshake = False
         """Whether both SYNs were seen."""
         self.last_copy_at: float | None = None
-        self._classifier = FlowClassifier(self.flow)
+        self._classifier = FlowClassifier(self.flow, self._budget)
         self._places: dict[int, int] = {}
 
     def ended_by(self, segment: Segment) -> bool:
@@ -139,7 +143,8 @@ class Conversation:
         for side in self.sides.values():
             if side.open is not None:
                 side.open.watched_until = until
-                self._end(side)
+                self.episodes.append(side.open)
+                side.open = None
 
     @property
     def silence(self) -> Silence | None:
@@ -159,12 +164,16 @@ class Conversation:
     def _take_copy(self, side: _Side, other: _Side, item: Classified) -> None:
         kind = _PROBES.get(item.segment_class)
         self.last_copy_at = item.segment.time_s
-        if len(self.copies) < KEPT_COPIES:
+        listed = self._budget.copies > 0
+        if listed:
+            self._budget.copies -= 1
             self._places[item.number] = len(self.copies)
             self.copies.append(item)
+        else:
+            self.unlisted += 1
         if kind is Kind.KEEPALIVE:
             side.keepalives += 1
-        elif kind is Kind.WINDOW and len(side.probes) < KEPT_COPIES:
+        elif kind is Kind.WINDOW and listed:
             if not side.probes and other.last_at is not None:
                 side.probes.append(other.last_at)  # the first probe waits from the closing of the window
             side.probes.append(item.segment.time_s)
@@ -178,7 +187,7 @@ class Conversation:
             episode = self._begin(side, other, item, kind or Kind.ANSWER)
         sender = self._classifier.sender(item.direction)
         needless = sender.acked is not None and item.end <= sender.acked - (sender.origin or 0)
-        episode.add(item, needless=needless)
+        episode.add(item, needless=needless, listed=listed)
 
     def _begin(self, side: _Side, other: _Side, item: Classified, kind: Kind) -> Episode:
         """Open an episode; an unanswered keepalive before it belongs to the same silence."""
@@ -229,15 +238,11 @@ class Conversation:
             self._heal(side, item)
 
     def _heal(self, side: _Side, item: Classified) -> None:
-        if side.open is not None:
+        if side.open is not None and self._budget.episodes > 0:
+            self._budget.episodes -= 1
             side.open.healed_at = item.segment.time_s
-            self._end(side)
-
-    def _end(self, side: _Side) -> None:
-        if side.open is not None:
-            if len(self.episodes) < _KEPT_EPISODES:
-                self.episodes.append(side.open)
-            side.open = None
+            self.episodes.append(side.open)
+        side.open = None
 
     def _take_mark(self, item: Classified) -> None:
         flags, kind = item.segment.flags, item.segment_class
@@ -264,8 +269,8 @@ class Conversation:
 
 def _moved_on(episode: Episode, item: Classified) -> bool:
     """Whether a copy is of something later, by a sender that hears: what was repeated before had been answered."""
-    beyond = all(copy.end <= item.seq for copy in episode.copies)
-    return episode.kind is Kind.ANSWER and beyond and item.segment.ack != episode.heard
+    hears = item.segment.ack != episode.heard
+    return episode.kind is Kind.ANSWER and hears and item.seq >= episode.highest
 
 
 def _timer_steps(episode: Episode) -> list[float]:

@@ -40,6 +40,7 @@ def explanation(flow: Conversation, origin: float) -> dict[str, Any]:
             }
             for copy in flow.copies
         ],
+        "copies_unlisted": flow.unlisted,
         "ladder": _ladder(flow),
         "last_copy_s": None if flow.last_copy_at is None else _since(flow.last_copy_at, origin),
         "rst": [_mark(mark, origin) for mark in flow.rst],

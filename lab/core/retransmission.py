@@ -11,6 +11,7 @@ Sources: RFC 9293, 2883, 5681, 6298, 6675, 8985; Linux ``net/ipv4/tcp_output.c``
 
 from collections.abc import Iterable
 
+from lab.core.budget import Budget
 from lab.core.flow import Direction, FourTuple
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import Classified, SegmentClass, Trigger
@@ -52,11 +53,13 @@ class FlowClassifier:
 
     Args:
         flow: Whose segments these are; all must belong to it.
+        budget: How much to remember; shared by the flows of a capture.
     """
 
-    def __init__(self, flow: FourTuple) -> None:
+    def __init__(self, flow: FourTuple, budget: Budget | None = None) -> None:
         self.flow = flow
-        self._forward, self._return = Sender(), Sender()
+        budget = budget or Budget()
+        self._forward, self._return = Sender(budget), Sender(budget)
         self._count = 0
         self._maybe_probe: dict[Direction, Classified | None] = dict.fromkeys(Direction)
         self._revisable: dict[Direction, list[Classified]] = {d: [] for d in Direction}

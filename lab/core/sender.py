@@ -8,6 +8,7 @@ nothing until a second segment bears it out.
 from bisect import bisect_right, insort
 from typing import NamedTuple
 
+from lab.core.budget import Budget
 from lab.core.segment import Segment
 from lab.core.seqspace import IntervalSet, unwrap
 
@@ -15,8 +16,8 @@ JUMP = 1 << 20
 """Octets. A sequence number further ahead than this needs a second one that agrees, else a single damaged header would
 make everything after it look old. Larger than what a capture commonly misses at a stretch."""
 
-_KEPT = 8192
-"""Transmissions remembered per side; at 1448 octets each that is 11 MB in flight."""
+_KEPT_ACKED = 64
+"""Acknowledged sendings that are remembered, to know a needless copy or a duplicate of the tap by them."""
 
 
 _KEPT_ACKS = 64
@@ -44,6 +45,7 @@ class Sender:
     __slots__ = (
         "acked",
         "acked_at",
+        "budget",
         "copies",
         "duplicate_acks",
         "far_ack",
@@ -52,6 +54,7 @@ class Sender:
         "hole",
         "holes",
         "last_at",
+        "limit",
         "next",
         "origin",
         "recent_acks",
@@ -68,7 +71,10 @@ class Sender:
         "window",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.limit = 2 * _KEPT_ACKED
+        """Sendings remembered before the old ones are looked through."""
         self.origin: int | None = None
         """First sequence number seen; relative numbers count from it."""
         self.start = 0
@@ -148,8 +154,15 @@ class Sender:
         self.timer_copies = 0
         if self.timed is None:
             self.timed = (end, segment.time_s)
-        if len(self.sent) > _KEPT:
-            del self.sent[: _KEPT // 2]
+        if len(self.sent) > self.limit:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop sendings that were acknowledged some time ago, and the oldest where there are still too many."""
+        acknowledged = 0 if self.acked is None else bisect_right(self.sent, self.acked, key=lambda t: t.end)
+        at_most = self.budget.sendings
+        del self.sent[: max(0, acknowledged - _KEPT_ACKED, len(self.sent) - at_most // 2)]
+        self.limit = min(at_most, max(2 * _KEPT_ACKED, 2 * len(self.sent)))
 
     def fill(self, start: int, end: int, segment: Segment) -> None:
         """Sequence space below ``next`` was seen for the first time."""

@@ -30,7 +30,7 @@ class IntervalSet:
 
     __slots__ = ("_highs", "_limit", "_lows")
 
-    def __init__(self, limit: int = 4096) -> None:
+    def __init__(self, limit: int = 1024) -> None:
         self._lows: list[int] = []
         self._highs: list[int] = []
         self._limit = limit

@@ -11,8 +11,8 @@ from lab.core.fault import Cut
 from lab.core.flow import Direction
 from lab.core.segment_class import Classified, Trigger
 
-KEPT_COPIES = 10_000
-"""Copies remembered per episode; hostile input must not grow it without bound."""
+_ALWAYS_KEPT = 3
+"""Copies that an episode remembers although its flow no longer lists them."""
 
 ANSWER_S = 1.0
 """A capture must go on this long after a copy before the lack of an answer means anything: the initial retransmission
@@ -61,17 +61,28 @@ class Episode:
     watched_until: float = 0.0
     """Where it was not healed: when the flow was last watched."""
 
-    def add(self, copy: Classified, *, needless: bool) -> None:
-        """Enter a copy or a probe, and whether what it carries had been acknowledged, as seen here."""
-        if len(self.copies) < KEPT_COPIES:
-            self.copies.append(copy)
+    highest: int = 0
+    """One past the highest relative sequence number that was copied."""
+
+    def add(self, copy: Classified, *, needless: bool, listed: bool) -> None:
+        """Enter a copy or a probe.
+
+        Args:
+            copy: The next one.
+            needless: Whether all of it had been acknowledged, as seen here.
+            listed: Whether there is memory left for it.
+        """
         self.deaf = self.deaf and needless
+        self.highest = max(self.highest, copy.end)
+        if listed or len(self.copies) < _ALWAYS_KEPT:
+            self.copies.append(copy)
 
     def correct(self, copy: Classified) -> None:
         """Replace a copy by its later verdict."""
         for n in range(len(self.copies) - 1, -1, -1):
-            if self.copies[n].number == copy.number:
-                self.copies[n] = copy
+            if self.copies[n].number <= copy.number:
+                if self.copies[n].number == copy.number:
+                    self.copies[n] = copy
                 return
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
+from lab.experiments.table import as_table
 from lab.report.record import Record
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
@@ -62,6 +63,14 @@ class Batch:
         """The record of a run, when it is there."""
         return self._runs[name].result()
 
+    def done(self) -> dict[str, Record]:
+        """The records of all runs that came to an end, by test."""
+        return {
+            name: run.result()
+            for name, run in self._runs.items()
+            if run.done() and not run.cancelled() and run.exception() is None
+        }
+
     def folder(self, name: str) -> Path:
         """Where the run's artefacts are."""
         return self._folders[name]
@@ -98,6 +107,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which runs were disturbed and done again: INVALID is neither a pass nor a failure."""
     batch = config.stash.get(BATCH, None)
+    if batch is not None and config.getoption("lab_table", None) is not None:
+        config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
+        terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
     if batch is not None and batch.again:
         terminalreporter.section("INVALID and run again")
         for name, reasons in batch.again.items():

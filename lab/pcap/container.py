@@ -4,10 +4,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from typing import Any, BinaryIO
 
 MAX_FRAME = 1 << 20
 """Octets. The largest offloaded frame (BIG TCP) has 512 KiB; a longer record is damage, not a packet."""
@@ -47,7 +44,7 @@ class _Inflated(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         view = memoryview(buffer)
         data = self._file.read1(len(view))
         view[: len(data)] = data

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lab.core.budget import Budget
 from lab.core.conversation import Conversation
 from lab.core.flow import Endpoint
 from lab.core.icmp import IcmpMessage
@@ -26,6 +27,9 @@ class Flows:
 
     not_followed: int = 0
     """Segments of flows beyond ``MAX_FLOWS``."""
+
+    budget: Budget = field(default_factory=Budget)
+    """What is left of the memory that the flows share."""
 
     until: float = 0.0
     """Time of the last packet."""
@@ -76,7 +80,8 @@ def _follow(found: Flows, current: dict[tuple[Endpoint, Endpoint], Conversation]
     before = current.get(key)
     if before is not None:
         before.close(first.time_s)
-    conversation = Conversation(first)
+    conversation = Conversation(first, found.budget)
     found.conversations.append(conversation)
+    found.budget.share(len(found.conversations))
     current[key] = current[key[1], key[0]] = conversation
     return conversation

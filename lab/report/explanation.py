@@ -49,6 +49,9 @@ def notes(found: Flows) -> list[str]:
         said.append(f"{decoder.fragments} IP fragments after the first carry no ports and were left out.")
     if decoder.malformed:
         said.append(f"{decoder.malformed} packets were malformed or captured too short to read.")
+    unlisted = sum(flow.unlisted for flow in found.conversations)
+    if unlisted:
+        said.append(f"{unlisted} copies are counted but not listed one by one: there are too many.")
     if found.not_followed:
         said.append(f"{found.not_followed} segments belong to flows beyond the first {len(found.conversations)}.")
     return said

@@ -49,10 +49,13 @@ def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> No
     """Pin what the profile pins, in the first of its values that the kernel takes; the user's word comes last.
 
     Raises:
-        Unsupported: the user wants a sysctl that this kernel does not have yet.
+        Unsupported: the profile depends on a sysctl that this kernel does not have, or the user wants such a one.
         UsageError: the user wants one that no kernel has, or a value that the kernel refuses.
     """
     available = {pin.sysctl for pin in profile.pins if _has(node, pin.sysctl)}
+    if unmet := profile.unmet(available):
+        names = ", ".join(f"{pin.sysctl} (since Linux {pin.since})" for pin in unmet)
+        raise Unsupported(f"Profile {profile.name} depends on {names}, which this kernel does not have.")
     for pin in profile.resolve(available):
         for value in pin.values:
             with contextlib.suppress(UsageError, Unsupported):
@@ -60,6 +63,16 @@ def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> No
                 break
         else:
             raise UsageError(f"The kernel refuses {pin.sysctl} = {' or '.join(pin.values)} of profile {profile.name}.")
+    write_extra(node, extra)
+
+
+def write_extra(node: Node, extra: Mapping[str, str]) -> None:
+    """Set what the user asked for beside the profile.
+
+    Raises:
+        Unsupported: this kernel does not have it yet.
+        UsageError: no kernel has it, or this one refuses the value.
+    """
     for name, value in extra.items():
         if not _has(node, name) and name not in FIRST_KERNEL:
             raise UsageError(f"There is no sysctl {name} in the {node.name} node.", fix="sysctl -a lists them")
@@ -90,8 +103,7 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     """
     for node in (testbed.client, testbed.server):
         apply_settings(node, spec.profile, spec.sysctls.get(node.name, {}))
-    for name, value in spec.sysctls.get("router", {}).items():
-        testbed.router.write_sysctl(name, value)
+    write_extra(testbed.router, spec.sysctls.get("router", {}))
     testbed.router.start_capture(folder.path)
     captured_since = patience.now()
     server = start(spec.server, testbed.server)

@@ -15,7 +15,16 @@ from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.run.evidence import event_of, first_error, instant_of, narrowed, read_fate, read_noticing, read_traffic
+from lab.run.evidence import (
+    announced_expiry,
+    event_of,
+    first_error,
+    instant_of,
+    narrowed,
+    read_fate,
+    read_noticing,
+    read_traffic,
+)
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
@@ -104,7 +113,10 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         own = (watched.spec.client if node.name == "client" else watched.spec.server).own
         error_at = _error_at(program, watched.cut.began_at) if own else None
         last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
-        fate = narrowed(fate, last_copy_at, min((at for at in (error_at, traffic.reset_at) if at), default=None))
+        announced = None if watched.healed else announced_expiry(tracks[node.name], fate)
+        lived = (at for at in (last_copy_at, announced) if at)
+        over = (at for at in (error_at, traffic.reset_at) if at)
+        fate = narrowed(fate, max(lived, default=None), min(over, default=None))
         pattern = watched.spec.noticed if node.name == "client" else None
         noticing = read_noticing(program, fate, watched.cut.began_at, pattern=pattern, own=own)
         last = tracks[node.name].samples[-1] if tracks[node.name].samples else None
@@ -262,12 +274,10 @@ def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
     gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
     since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]
-    mine = [
-        s
-        for side in sides.values()
-        for s in side.segments
-        if watched.bystander_port in (s.source.port, s.destination.port)
-    ]
-    lost = sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
+    port = watched.bystander_port
+    lost = 0
+    for side in sides.values():
+        mine = [s for s in side.segments if port in (s.source.port, s.destination.port)]
+        lost += sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
     alive = bool(answers) and not told and watched.bystander.returncode is None
     return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

@@ -14,6 +14,13 @@ from lab.testbed.ports import Counters, Line, Process, SocketTrack
 
 ABORTED = "TcpExtTCPAbortOnTimeout"
 PROBES = frozenset({SegmentClass.KEEPALIVE_PROBE, SegmentClass.WINDOW_PROBE})
+TIMERLESS = frozenset({"reset", "icmp"})
+"""Ends that come from outside; every other one is an expiry of the socket's timer."""
+
+EARLY_S = 0.012
+"""How much before its announced expiry a timer may seem to fire: the kernel tells whole jiffies from the last tick that
+it counted; three jiffies of 4 ms."""
+
 ORPHAN_STATES = frozenset({TcpState.FIN_WAIT1, TcpState.LAST_ACK, TcpState.CLOSING})
 
 
@@ -126,7 +133,7 @@ def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeou
         user_timeout: Whether TCP_USER_TIMEOUT is set on it.
         reset: Whether a RST reached this end after the cut.
     """
-    closed_at = next((s.at for s in track.samples if s.at >= cut_at and _orphaned(s)), None)
+    closed_at = next((s.at for s in track.samples if s.at >= cut_at and is_orphan(s)), None)
     if track.gone_at is None or not track.samples:
         return KernelFate(None, 0.0, None, closed_at)
     last = track.samples[-1]
@@ -137,7 +144,8 @@ def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeou
     return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at)
 
 
-def _orphaned(sample: SocketSample) -> bool:
+def is_orphan(sample: SocketSample) -> bool:
+    """Whether no program holds the socket any more."""
     return sample.inode == 0 and sample.state not in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV)
 
 
@@ -162,12 +170,24 @@ def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bo
     return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
 
 
+def announced_expiry(track: SocketTrack, fate: KernelFate) -> float | None:
+    """Before when a socket that its own timer ended cannot have ended: a kernel's timer is never early.
+
+    Where the sampler got no processor in time, the last sample is old; what it announced still holds. On a path that is
+    dark nothing comes that would set the timer to something earlier.
+    """
+    if fate.gone_at is None or fate.cause is None or fate.cause in TIMERLESS:
+        return None
+    last = track.samples[-1]
+    return None if last.expires_s is None else last.at + last.expires_s - EARLY_S
+
+
 def narrowed(fate: KernelFate, not_before: float | None, not_after: float | None) -> KernelFate:
     """The same fate, dated more closely by other witnesses.
 
     Args:
         fate: As the samples tell it.
-        not_before: The last copy on the wire: the socket still lived.
+        not_before: The last copy on the wire, or the expiry that was announced: the socket still lived.
         not_after: A program was given the error, or the wire saw the reset: it was over.
     """
     if fate.gone_at is None:

@@ -1,5 +1,6 @@
 """What a run is asked to do."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from lab.core.socket import SocketOptions
 
 MIN_PORT, MAX_PORT = 1, 65535
 NODES = ("client", "router", "server")
+FLOW_CHOICES = ("first", "newest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,35 @@ class RunSpec:
     firewall: str = "auto"
 
     def __post_init__(self) -> None:
-        if not MIN_PORT <= self.port <= MAX_PORT:
-            raise UsageError(f"The port must lie in {MIN_PORT} to {MAX_PORT}; it is {self.port}.")
+        _check_port("The port", self.port)
         for node in self.sysctls:
             if node not in NODES:
                 raise UsageError(f"Sysctls can be set in {', '.join(NODES)}; there is no node {node!r}.")
-        if self.heal_after_s is not None and self.heal_after_s <= 0:
-            raise UsageError(f"The heal must come after the cut; it was asked for {self.heal_after_s:g} s after it.")
+        self._check_times()
+        if self.flow is not None and self.flow not in FLOW_CHOICES:
+            if not self.flow.isdecimal():
+                raise UsageError(f"The flow is first, newest or one of the client's ports; {self.flow!r} is none.")
+            _check_port("The flow's port", int(self.flow))
+        try:
+            re.compile(self.noticed or "")
+        except re.error as error:
+            raise UsageError(f"{self.noticed!r} is no regular expression: {error}.") from error
+
+    def _check_times(self) -> None:
+        heal_s, watch_s = self.heal_after_s, self.watch_s
         if self.cut_after_s < 0:
             raise UsageError(f"The cut cannot come before the first byte; it was asked for at {self.cut_after_s:g} s.")
-        if self.watch_s is not None and self.watch_s <= 0:
-            raise UsageError(f"Watching must take some time; {self.watch_s:g} s were asked for.")
+        if heal_s is not None and heal_s <= 0:
+            raise UsageError(f"The heal must come after the cut; it was asked for {heal_s:g} s after it.")
+        if watch_s is not None and watch_s <= 0:
+            raise UsageError(f"Watching must take some time; {watch_s:g} s were asked for.")
+        if heal_s is not None and watch_s is not None and heal_s >= watch_s:
+            raise UsageError(
+                f"The heal, {heal_s:g} s after the cut, would come after the watch, which ends at {watch_s:g} s.",
+                fix="watch for longer than that, or heal earlier",
+            )
+
+
+def _check_port(what: str, port: int) -> None:
+    if not MIN_PORT <= port <= MAX_PORT:
+        raise UsageError(f"{what} must lie in {MIN_PORT} to {MAX_PORT}; it is {port}.")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.core.socket import SocketSample, TcpState
+from lab.run.evidence import is_orphan
+from lab.run.findings import ORPHANED
 from lab.run.forecast import EndForecast
 from lab.run.patience import Patience
 from lab.testbed.ports import SocketTrack
@@ -47,11 +49,11 @@ class EndWatch:
     def due_until(self, cut_at: float) -> float | None:
         """Look once. Until when this end needs watching, CLOCK_MONOTONIC; None: its fate is known or nothing is due."""
         self.seen = self.track()
-        if self.gone:
+        if self.gone or self.let_go(cut_at):
             return None
         if self.sent_at is None:
             waiting = (s for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
-            self.sent_at = next((sent_at(sample) for sample in waiting), None)
+            self.sent_at = next((sent_at(sample, cut_at) for sample in waiting), None)
         if self.healed_at is not None and self.caught_up(self.healed_at):
             return None
         due = self.forecast.due(self.sent_at)
@@ -70,15 +72,21 @@ class EndWatch:
             times += [after.at] * max(after.total_retrans - before.total_retrans, 0)
         return times
 
+    def let_go(self, cut_at: float) -> bool:
+        """Whether the program has closed the socket: what its kernel still does is nobody's wait any more."""
+        if self.forecast.state in ORPHANED or self.seen is None:
+            return False
+        return any(s.at >= cut_at and is_orphan(s) for s in self.seen.samples)
+
     @property
     def gone(self) -> bool:
         """Whether the kernel has let the socket go."""
         return self.seen is not None and self.seen.gone_at is not None
 
 
-def sent_at(sample: SocketSample) -> float:
-    """When the socket last sent; before its first send that is the sample's own instant."""
-    return sample.at - sample.last_data_sent_s if sample.unacked else sample.at
+def sent_at(sample: SocketSample, cut_at: float) -> float:
+    """When the socket last sent, but not before the cut: a SYN does not count as sent data to the kernel."""
+    return max(sample.at - sample.last_data_sent_s if sample.unacked else sample.at, cut_at)
 
 
 def awaits_acknowledgment(sample: SocketSample) -> bool:
@@ -121,7 +129,7 @@ def watch(
         now, ahead = patience.now(), next_at()
         if limit is not None and now >= limit:
             return now
-        all_gone = all(end.gone for end in ends)
+        all_gone = all(end.gone or end.let_go(cut_at) for end in ends)
         nothing_due = limit is None and now >= least and now >= max(dues, default=now)
         if ahead is None and (all_gone or nothing_due):
             patience.pause(SETTLE_S)

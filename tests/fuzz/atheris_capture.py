@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import atheris
+import scapy.layers.all  # noqa: F401 - else the first rare link type would pay for it and look like a hang
 
 with atheris.instrument_imports(include=["lab"]):
     from tests.fuzz.target import explain_bytes

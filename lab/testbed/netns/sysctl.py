@@ -1,4 +1,8 @@
-"""Sysctls of the network namespace that this process is in."""
+"""Sysctls of the network namespace that this process is in.
+
+A test aid: the names in the environment variable ``LAB_WITHOUT_SYSCTLS``, separated by commas, are treated as absent,
+so that what the lab does on an older kernel can be tried on a newer one.
+"""
 
 import errno
 import os
@@ -7,6 +11,9 @@ from pathlib import Path
 from lab.core.errors import EnvironmentNotReady, LabError, Unsupported, UsageError
 
 _ROOT = "/proc/sys"
+
+HIDDEN = "LAB_WITHOUT_SYSCTLS"
+"""Environment variable: sysctls to do without, separated by commas; read when a testbed's processes start."""
 
 
 def read(name: str) -> str:
@@ -68,6 +75,8 @@ def _path(name: str) -> Path:
             f"{name!r} is not a sysctl of a network namespace.",
             fix="use a key under net, such as net.ipv4.tcp_retries2",
         )
+    if ".".join(parts) in os.environ.get(HIDDEN, "").replace(" ", "").split(","):
+        raise _missing(name)
     return Path(_ROOT, *parts)
 
 

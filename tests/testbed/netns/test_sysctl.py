@@ -55,3 +55,14 @@ def test_what_is_not_a_namespaces_own_is_refused(testbed: NetnsTestbed, name: st
 def test_a_value_that_the_kernel_refuses_is_the_authors_mistake(testbed: NetnsTestbed, name: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"refuses '{value}' for {name}"):
         testbed.client.write_sysctl(name, value)
+
+
+def test_a_key_that_is_to_be_done_without_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sysctl.HIDDEN, "net.ipv4.tcp_rto_max_ms, net.ipv4.tcp_retries2")
+
+    for name in ("net.ipv4.tcp_retries2", "net/ipv4/tcp_retries2"):
+        with pytest.raises(Unsupported, match="This kernel has no"):
+            sysctl.read(name)
+        with pytest.raises(Unsupported, match="This kernel has no"):
+            sysctl.write(name, "5")
+    assert sysctl.read("net.ipv4.tcp_retries1")

@@ -1,0 +1,46 @@
+"""What a run may be asked for, and what is the author's mistake before anything starts."""
+
+from typing import Any
+
+import pytest
+
+from lab.core.errors import UsageError
+from lab.run.spec import Program, RunSpec
+
+
+def spec(**changes: Any) -> RunSpec:
+    return RunSpec(**{"server": Program(("srv",)), "client": Program(("cli",)), "port": 5000, **changes})
+
+
+@pytest.mark.parametrize("choice", [None, "first", "newest", "1", "40000", "65535"])
+def test_a_flow_is_chosen_by_age_or_by_port(choice: str | None) -> None:
+    assert spec(flow=choice).flow == choice
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"port": 0}, "1 to 65535"),
+        ({"port": 65536}, "1 to 65535"),
+        ({"sysctls": {"clinet": {}}}, "no node 'clinet'"),
+        ({"cut_after_s": -1.0}, "cannot come before"),
+        ({"heal_after_s": 0.0}, "heal must come after"),
+        ({"watch_s": 0.0}, "take some time"),
+        ({"heal_after_s": 5.0, "watch_s": 5.0}, "would come after the watch"),
+        ({"flow": "latest"}, "'latest' is none"),
+        ({"flow": ""}, "'' is none"),
+        ({"flow": "0"}, "1 to 65535"),
+        ({"flow": "70000"}, "1 to 65535"),
+        ({"noticed": "lost ("}, "no regular expression"),
+    ],
+)
+def test_nonsense_is_refused_with_what_was_expected(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        spec(**changes)
+
+
+def test_a_program_of_the_labs_own_is_named_by_its_module() -> None:
+    own = Program(("5000", "--keep-open"), "lab.programs.server")
+
+    assert (own.own, str(own)) == (True, "server 5000 --keep-open")
+    assert (Program(("nc", "-l")).own, str(Program(("nc", "-l")))) == (False, "nc -l")
