@@ -8,7 +8,6 @@ Sources: ``tcp_retransmit_timer``, ``tcp_write_timeout``, ``retransmits_timed_ou
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, check_length, summarise
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
@@ -217,7 +216,8 @@ def _decided_by(situation: Situation, windows: Windows) -> tuple[Cause, str, flo
     return Cause.ORPHAN_RETRIES, _RULE, bound_s
 
 
-class _Kinds(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Kinds:
     """The kind of a copy by its index."""
 
     probes: int
@@ -225,8 +225,13 @@ class _Kinds(NamedTuple):
 
     later: CopyKind
 
+<<<<<<< .merge_file_DsgTT2
     def of(self, index: int) -> CopyKind:
         """Of the copy with this index."""
+=======
+    def __call__(self, index: int) -> CopyKind:
+        """The kind of the copy."""
+>>>>>>> .merge_file_qqnUmH
         return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
 
 

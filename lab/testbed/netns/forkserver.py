@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.netns import keeper, kernel, readiness, services
+<<<<<<< .merge_file_Ok5mHh
+from lab.testbed.netns import keeper, kernel, priority, readiness, services
+=======
+from lab.testbed.netns import keeper, kernel, links, readiness, services
+>>>>>>> .merge_file_roqgN3
 from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
@@ -40,8 +44,10 @@ def main() -> NoReturn:
     """Be a fork server; arguments: mark, number of the control socket's descriptor, owner."""
     control = socket.socket(fileno=int(sys.argv[2]))
     _shed()
+    priority.rise()
     try:
         _enter_namespaces()
+        links.enter_origin()
         child = os.fork()
     except OSError as error:
         control.send(pickle.dumps(readiness.explain(error)))
