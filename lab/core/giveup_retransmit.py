@@ -225,13 +225,8 @@ class _Kinds:
 
     later: CopyKind
 
-<<<<<<< .merge_file_DsgTT2
     def of(self, index: int) -> CopyKind:
         """Of the copy with this index."""
-=======
-    def __call__(self, index: int) -> CopyKind:
-        """The kind of the copy."""
->>>>>>> .merge_file_qqnUmH
         return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
 
 

@@ -18,11 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-<<<<<<< .merge_file_Ok5mHh
-from lab.testbed.netns import keeper, kernel, priority, readiness, services
-=======
-from lab.testbed.netns import keeper, kernel, links, readiness, services
->>>>>>> .merge_file_roqgN3
+from lab.testbed.netns import keeper, kernel, links, priority, readiness, services
 from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
