@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.core.errors import UsageError
+from lab.core.errors import Unsupported, UsageError
 from lab.core.timeline import Observation
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lab.run.runner import Opener
     from lab.run.spec import RunSpec
 
-BACKENDS = ("auto", "netns")
+BACKENDS = ("auto", "netns", "docker")
 
 
 def opener(backend: str) -> "Opener":
@@ -21,12 +21,23 @@ def opener(backend: str) -> "Opener":
 
     Raises:
         UsageError: there is no such backend.
+        Unsupported: it is not part of this version.
     """
     if backend not in BACKENDS:
         raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
+    if backend == "docker":
+        raise Unsupported("This version of the lab has no docker backend.", fix="--backend netns")
     from lab.testbed.netns import open_testbed
 
     return open_testbed
+
+
+def unreported(record: "Record") -> "Record":
+    """The record of a run that was judged, but interrupted before its report was there: Ctrl-C is never a pass."""
+    from lab.report.record import Outcome
+
+    judged = f"the run was interrupted while its report was made; until then it was {record.outcome.value}"
+    return record.model_copy(update={"outcome": Outcome.INVALID, "interrupted": True, "reason": judged})
 
 
 def execute(
@@ -64,10 +75,14 @@ def execute(
         except BaseException:
             console.print(f"What was recorded so far: {run.folder.path}/record.json (INVALID)")
             raise
-    with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
-        rebuild(run.folder, record)
+    try:
+        with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
+            rebuild(run.folder, record)
         record = record.model_copy(update={"artefacts": run.folder.artefacts()})
         run.folder.write_record(record)
+    except KeyboardInterrupt:
+        run.folder.write_record(unreported(record))
+        raise
     if as_json:
         import json
 

@@ -176,9 +176,18 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
         errno=end.noticing.errno,
         noticed_s=from_cut(end.noticing.at),
         noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
-        never_told=end.fate.gone_at is None and end.noticing.at is None and end.traffic.recovered_at is None,
+        closed_s=from_cut(end.let_go_at),
+        never_told=_never_told(end, found),
         recovered_s=from_cut(end.traffic.recovered_at),
     )
+
+
+def _never_told(end: EndFinding, found: Findings) -> bool:
+    """Whether the end still believed in its connection when the watch ended, although the path was dark for it."""
+    if end.fate.gone_at is not None or end.fate.closed_at is not None or end.noticing.at is not None:
+        return False
+    recovered = end.traffic.recovered_at is not None or not end.sends
+    return found.healed is None or not recovered
 
 
 def _real_world(found: Findings) -> r.RealWorld:

@@ -9,10 +9,8 @@ from lab.core.hole import Passage
 from lab.core.prediction import GiveUp, State
 from lab.run.evidence import KernelFate, Noticing, Traffic
 from lab.run.forecast import EndForecast
+from lab.run.spec import ORPHANED
 from lab.testbed.ports import CaptureSummary, CutReceipt
-
-ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
-"""States that a socket enters when its program closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,9 @@ class EndFinding:
 
     total_retrans: int | None
     """tcpi_total_retrans of the flow's last sample."""
+
+    seen_until: float | None
+    """Last look at the socket, CLOCK_MONOTONIC; None where it was never seen."""
 
     @property
     def sends(self) -> bool:
@@ -103,6 +104,9 @@ class Findings:
     capture: CaptureSummary
     cut: CutReceipt
     healed: CutReceipt | None
+    ended_early: int
+    """FIN and RST segments of the flow before the cut was done, where the run is about a flow that is open."""
+
     watched_until: float
     """CLOCK_MONOTONIC."""
 
