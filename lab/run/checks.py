@@ -137,6 +137,11 @@ def _end_proofs(end: EndFinding, found: Findings) -> Iterator[Check]:
         dict(end.counted) == dict(end.counters),
         ", ".join(f"{seen} {what} in the capture, {end.counters[what]} counted" for what, seen in end.counted.items()),
     )
+    yield Check(
+        f"{end.name}-program-unharmed",
+        not end.killed,
+        "its program was killed from outside (SIGKILL)" if end.killed else "nobody killed its program",
+    )
     if end.fate.gone_at is None:
         return
     within = end.fate.within_s

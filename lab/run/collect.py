@@ -1,5 +1,6 @@
 """Reads out everything that a run left behind: rules, counters, captures, samples, output."""
 
+import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -138,6 +139,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             fate=fate,
             noticing=noticing,
             program_error_at=error_at,
+            killed=_killed_from_outside(program, node.name, watched.spec),
             counted=count_sent_again(kernel_segments(near), (node.ipv4, node.ipv6), counted_at),
             counters={what: deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
             total_retrans=None if last is None else last.total_retrans,
@@ -313,6 +315,11 @@ def _error_at(process: Process | None, since: float) -> float | None:
         return None
     error = first_error(line for line in process.lines if line.at >= since)
     return None if error is None else instant_of(error)
+
+
+def _killed_from_outside(process: Process | None, node: str, spec: RunSpec) -> bool:
+    asked = any(action.node == node and action.signal == signal.SIGKILL for action in spec.actions)
+    return process is not None and process.returncode == -signal.SIGKILL and not asked
 
 
 def _connected(client: Process) -> bool:

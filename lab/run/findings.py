@@ -30,6 +30,9 @@ class EndFinding:
     program_error_at: float | None
     """When one of the lab's own programs was given an error; a second witness of the kernel's give-up."""
 
+    killed: bool
+    """Whether somebody else than the run ended its program by SIGKILL, which no program can do in answer to a loss."""
+
     counted: Mapping[str, int]
     """What this node sent again in the whole capture, every flow: retransmissions, keepalive and window probes."""
 

@@ -355,7 +355,12 @@ class Run:
 
     def _do(self, action: Action) -> None:
         if action.signal is None:
-            self._programs[action.node].write(action.text + "\n")
+            try:
+                self._programs[action.node].write(action.text + "\n")
+            except OSError as error:
+                ended = self._programs[action.node].returncode
+                state = "reads nothing" if ended is None else f"has ended with status {ended}"
+                raise InvalidRun(f"The {action.node} was to be told {action.text!r}; its program {state}.") from error
             self.observe(action.node, "action", text=action.text)
         else:
             self._programs[action.node].send_signal(action.signal)
