@@ -55,13 +55,14 @@ def test_a_million_segments_three_times_as_fast_as_tshark(tmp_path: Path, figure
     flows = json.loads((tmp_path / "ours.json").read_text())["flows"]
     marked = sum(bool(row.split("\t")[-1]) for row in (tmp_path / "theirs.tsv").read_text().splitlines())
     assert sum(len(flow["copies"]) for flow in flows) == marked == losses.fast + losses.timeouts
-    ratio = theirs.wall_s / ours.wall_s
+    # Both run on one core: processor time is what a busy machine does not stretch.
+    ratio = theirs.cpu_s / ours.cpu_s
     figures(
         Figure(
             f"`lab explain` on {SEGMENTS:,} segments",
             str(ours),
             f"`tshark -T fields` with TCP analysis: {theirs}",
-            f"{ratio:.1f} times as fast",
+            f"{ratio:.1f} times as fast by processor time ({theirs.wall_s / ours.wall_s:.1f} by the clock)",
             f"at least {GOAL} times, under {MEMORY / 1e6:.0f} MB",
             ratio >= GOAL and ours.resident < MEMORY,
         )

@@ -225,8 +225,8 @@ class _Kinds:
 
     later: CopyKind
 
-    def __call__(self, index: int) -> CopyKind:
-        """The kind of the copy."""
+    def of(self, index: int) -> CopyKind:
+        """Of the copy with this index."""
         return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
 
 
@@ -240,7 +240,7 @@ def _windows(timers: tuple[RetransmissionTimer, ...], kinds: _Kinds, hz: int) ->
     per_timer = [all_courses_of(timer.walk) for timer in timers]
     every = [course for courses in per_timer for course in courses.every]
     courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
-    return summarise(courses, kinds, hz)
+    return summarise(courses, kinds.of, hz)
 
 
 def _kinds(situation: Situation, timer: RetransmissionTimer) -> _Kinds:

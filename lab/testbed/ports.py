@@ -121,6 +121,10 @@ class SocketTrack:
     gone_within_s: float
     """Half the width of that interval: how exactly ``gone_at`` is known."""
 
+    late: Sequence[tuple[float, float]] = ()
+    """Wake-ups of the sampler that came late: instant and lateness, seconds. A machine that keeps a process waiting
+    keeps its kernel's timers waiting too."""
+
 
 class Node(Protocol):
     """A place with its own network namespace in which commands run."""

@@ -1,6 +1,7 @@
 """One socket of a flow, watched from before it exists until its kernel lists it no more."""
 
 import time
+from collections import deque
 
 from lab.core.flow import Endpoint
 from lab.core.sampling import SamplingSchedule
@@ -10,6 +11,13 @@ from lab.testbed.sockets import SocketTable
 
 MOST_SAMPLES = 4096
 """What a track keeps at most; about 1.5 MB."""
+
+
+LATE_S = 0.005
+"""A wake-up that comes later than this says that the machine was busy; the kernel's own timers were then late too."""
+
+MOST_LATE = 1024
+"""Late wake-ups kept; on a machine that has more, the latest ones tell enough."""
 
 
 class SocketWatcher:
@@ -36,6 +44,7 @@ class SocketWatcher:
         self._last: SocketSample | None = None
         self._cookie: int | None = None
         self._gone: tuple[float, float] | None = None
+        self._late: deque[tuple[float, float]] = deque(maxlen=MOST_LATE)
         self.looks = 0
         """How often the kernel was asked."""
 
@@ -54,6 +63,8 @@ class SocketWatcher:
         """
         if self._wake_at is None or now < self._wake_at:
             return
+        if self.looks and now - self._wake_at > LATE_S:
+            self._late.append((now, now - self._wake_at))
         self.looks += 1
         self._wake_at = now + self._schedule.sparse_s  # Where the kernel refuses to answer.
         listed = self._table.query(self._local, self._remote)
@@ -76,9 +87,11 @@ class SocketWatcher:
         if self._last is not None and self._last is not samples[-1]:
             samples.append(self._last)
         if self._gone is None:
-            return SocketTrack(samples=samples, gone_at=None, gone_within_s=0.0)
+            return SocketTrack(samples=samples, gone_at=None, gone_within_s=0.0, late=tuple(self._late))
         seen, missing = self._gone
-        return SocketTrack(samples=samples, gone_at=(seen + missing) / 2, gone_within_s=(missing - seen) / 2)
+        return SocketTrack(
+            samples=samples, gone_at=(seen + missing) / 2, gone_within_s=(missing - seen) / 2, late=tuple(self._late)
+        )
 
     def _keep(self, sample: SocketSample) -> None:
         before, self._last = self._last, sample

@@ -8,7 +8,7 @@
 
 ``testbed`` is what callers use; ``launcher`` and ``forkserver`` make testbeds; ``keeper``, ``mounts`` and ``links``
 build one; ``agent`` acts in a node, with ``commands``, ``modules``, ``sysctl``, ``observing`` and ``hosting``; ``rpc``,
-``events`` and ``process`` carry calls and output.
+``events`` and ``process`` carry calls and output; ``priority`` says who runs first.
 """
 
 from lab.testbed.netns.testbed import NetnsTestbed, open_testbed

@@ -5,7 +5,7 @@ import os
 import socket
 from typing import Any
 
-from lab.testbed.netns import kernel, sysctl
+from lab.testbed.netns import kernel, priority, sysctl
 from lab.testbed.netns.commands import Commands
 from lab.testbed.netns.events import EventSender
 from lab.testbed.netns.loop import Loop
@@ -64,6 +64,7 @@ def run(
     kernel.unshare(kernel.CLONE_NEWUTS)
     kernel.set_hostname(node)
     kernel.name_process(f"lab-{node}")
+    priority.keep()
     loop = Loop()
     commands = Commands(loop, EventSender(loop, events), node)
     serve_in(loop, NodeService(commands, Sysctls(), Observing(loop, node), services), calls)

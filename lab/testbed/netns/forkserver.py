@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.netns import keeper, kernel, links, readiness, services
+from lab.testbed.netns import keeper, kernel, links, priority, readiness, services
 from lab.testbed.netns.child import become
 from lab.testbed.netns.layout import NODES
 from lab.testbed.netns.rpc import receive_with_fds
@@ -40,6 +40,7 @@ def main() -> NoReturn:
     """Be a fork server; arguments: mark, number of the control socket's descriptor, owner."""
     control = socket.socket(fileno=int(sys.argv[2]))
     _shed()
+    priority.rise()
     try:
         _enter_namespaces()
         links.enter_origin()

@@ -14,7 +14,7 @@ import socket
 import warnings
 from typing import Final, NoReturn
 
-from lab.testbed.netns import hosted, kernel, links
+from lab.testbed.netns import hosted, kernel, links, priority
 from lab.testbed.netns.child import become
 from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds
 from lab.testbed.ports import TestbedSpec
@@ -33,6 +33,7 @@ _FIRST_FD = 3
 def run(requests: socket.socket) -> NoReturn:
     """Send the recorded links, load the libraries, then start services until the fork server ends."""
     kernel.name_process("lab-services")
+    priority.fall()
     # The kernel reaps the services.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     send_with_fds(requests, links.record(), [])
