@@ -33,8 +33,8 @@ lint: dev-setup ## Format and lint, changing nothing
 types: dev-setup ## Type check, strict
 	$(bin)/mypy
 
-bench: dev-setup ## Measure against other tools (docs/bench.md)
-	$(bin)/python -m pytest benchmarks/
+bench: dev-setup ## Measure against other tools; BENCH_OUT=docs/bench.md writes the page
+	$(bin)/python -m pytest benchmarks/ $(if $(BENCH_OUT),--figures $(BENCH_OUT))
 
 ci: ## What CI runs, on a new machine as root
 	.ci/run

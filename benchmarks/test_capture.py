@@ -1,17 +1,17 @@
 """A bulk flow through the router, with and without the capture: what it costs, and what it misses.
 
-Run with ``pytest -s benchmarks/test_capture.py``; needs no privilege beyond user namespaces.
+Needs no privilege beyond user namespaces.
 """
 
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.test_cut import report
+from benchmarks.figures import Figure
 from lab.core.flow import FourTuple
 from lab.testbed.ports import CaptureSummary
 from tests.testbed.places import Places, ip, three_places
@@ -30,7 +30,9 @@ def places() -> Iterator[Places]:
 
 @pytest.mark.parametrize("ring_bytes", [0, LARGE_RING], ids=["default-ring", "large-ring"])
 @pytest.mark.parametrize("offloads", [False, True], ids=["wire-sized", "super-segments"])
-def test_a_bulk_flow_is_caught_or_counted(places: Places, offloads: bool, ring_bytes: int) -> None:
+def test_a_bulk_flow_is_caught_or_counted(
+    places: Places, offloads: bool, ring_bytes: int, figures: Callable[[Figure], None]
+) -> None:
     """Left and right saw the same number of packets, written and dropped together."""
     if not offloads:
         for place in (places.client, places.server):
@@ -41,11 +43,17 @@ def test_a_bulk_flow_is_caught_or_counted(places: Places, offloads: bool, ring_b
         watched = _transfer(places, places.connect())
         summary = places.router.call(_stop)
     seen = _seen(summary)
-    report(
-        f"{BULK_BYTES >> 20} MB, {'super-segments' if offloads else 'wire-sized'}, ring"
-        f" {ring_bytes >> 20 or 'default'}: {BULK_BYTES / watched / 1e6:.0f} MB/s watched,"
-        f" {BULK_BYTES / alone / 1e6:.0f} alone (ratio {alone / watched:.2f});"
-        f" {seen['left'] / watched / 1000:.0f},000 packets/s, dropped {dict(summary.dropped)} of {seen['left']}"
+    size = f"{ring_bytes >> 20} MB ring" if ring_bytes else "default ring"
+    figures(
+        Figure(
+            f"bulk flow captured, {'super-segments' if offloads else 'wire-sized'}, {size}",
+            f"{BULK_BYTES / watched / 1e6:.0f} MB/s, {seen['left'] / watched / 1000:.0f},000 packets/s;"
+            f" {sum(summary.dropped.values())} of {sum(seen.values())} packets dropped",
+            f"without a capture {BULK_BYTES / alone / 1e6:.0f} MB/s",
+            f"{alone / watched:.2f} of the speed",
+            "every packet written or counted as dropped",
+            seen["left"] == seen["right"],
+        )
     )
     assert seen["left"] == seen["right"]
 

@@ -113,6 +113,7 @@ need libnftables1 "rules, where a kernel lacks the legacy tables" has_library li
 if [ "$purpose" = dev ]; then
   need iproute2 "the tests compare with ip, ss and nstat" have ss
   need nftables "the tests look at the nftables rules with nft" have nft
+  need ethtool "the benchmarks hold the lab against a script that uses it" have ethtool
   need tshark "the tests compare the lab's reading of captures with tshark's" have tshark
 fi
 

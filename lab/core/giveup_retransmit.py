@@ -78,8 +78,12 @@ class RetransmissionTimer:
 
     def rto_after(self, timeouts: int) -> int:
         """The backed-off timeout after so many of them."""
+        doublings = timeouts - self.linear
+        if doublings <= 0:
+            return self.rto if self.rto < self.rto_max else self.rto_max
         # More doublings than this exceed any rto_max; the shift must not grow without end.
-        return min(self.rto << min(max(0, timeouts - self.linear), 32), self.rto_max)
+        rto = self.rto << (doublings if doublings < 32 else 32)
+        return rto if rto < self.rto_max else self.rto_max
 
     def kills(self, timeouts: int, elapsed: float) -> bool:
         """Whether an expiry after so many timeouts is the end, with so much time elapsed since the stamp."""
@@ -91,8 +95,11 @@ class RetransmissionTimer:
             return math.inf if self.most == 0 else -math.inf
         if self.most is not None and timeouts >= self.most:
             return math.inf
-        at_maximum = self.rto_after(timeouts) >= self.rto_max
-        return elapsed - (self.user_timeout or (self.bound_at_rto_max if at_maximum else self.bound))
+        if self.user_timeout:
+            return elapsed - self.user_timeout
+        if self.bound_at_rto_max != self.bound and self.rto_after(timeouts) >= self.rto_max:
+            return elapsed - self.bound_at_rto_max
+        return elapsed - self.bound
 
     def wait(self, timeouts: int, elapsed: float) -> int:
         """How long the kernel waits for the next expiry: the backed-off timeout, cut to end on the user timeout."""

@@ -12,8 +12,8 @@ import math
 _BUCKETS = 63
 """LVL_SIZE - 1: waits that fit into the first level."""
 
-_STEP = 8
-"""LVL_CLK_DIV: how much coarser each level is than the one below."""
+_STEP_BITS = 3
+"""LVL_CLK_SHIFT: each level is 8 times as coarse as the one below."""
 
 DEFAULT_HZ = 250
 """CONFIG_HZ of Debian's and this lab's kernels; distributions also use 100, 300 and 1000."""
@@ -29,10 +29,8 @@ def to_jiffies(seconds: float, hz: int = DEFAULT_HZ) -> int:
 
 def granularity(wait: int) -> int:
     """Distance of the buckets that a wait of ``wait`` jiffies is sorted into, in jiffies."""
-    spacing = 1
-    while wait >= _BUCKETS * spacing:
-        spacing *= _STEP
-    return spacing
+    # The smallest power of 8 that exceeds wait // 63; models ask for it millions of times.
+    return 1 << _STEP_BITS * (((wait // _BUCKETS).bit_length() + _STEP_BITS - 1) // _STEP_BITS)
 
 
 def fires_at(now: int, wait: int) -> int:
