@@ -76,12 +76,6 @@ class EndWatch:
             times += [after.at] * max(after.total_retrans - before.total_retrans, 0)
         return times
 
-    def let_go(self, cut_at: float) -> bool:
-        """Whether the program has closed the socket: what its kernel still does is nobody's wait any more."""
-        if self.forecast.state in ORPHANED or self.seen is None:
-            return False
-        return any(s.at >= cut_at and is_orphan(s) for s in self.seen.samples)
-
     @property
     def gone(self) -> bool:
         """Whether the kernel has let the socket go."""
