@@ -29,14 +29,47 @@ WITNESS_S = 0.030
 DELAYED_ACK_S = 0.06
 """How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
 
-DISTURBABLE = ("capture-complete", "bystander-unharmed", "clocks-steady", "death-dated", "witnesses-agree", "watched")
+LATE_S = 0.010
+"""How late the node's sampler may have been woken for a failed prediction to count: 2.5 ticks at HZ 250, about what the
+model allows a timer's handler."""
+
+DISTURBABLE = (
+    "capture-complete",
+    "bystander-unharmed",
+    "clocks-steady",
+    "death-dated",
+    "witnesses-agree",
+    "watched",
+    "undisturbed",
+)
 """Ends of the names of proofs that a busy machine can spoil; the others say that something is wrong."""
+
+LATE_S = 0.010
+"""How late a sampler may have been woken for a failed prediction to count: 2.5 ticks at HZ 250, about what the model
+allows a timer's handler."""
 
 UNSEEN_S = 1.0
 """How long before the end of the watch the last look at a living socket may be: four of the sampler's longest waits."""
 
 BYSTANDER_GAP_S = 2.0
 """Ten of its intervals: longer silence means that something else than the fault disturbed the path."""
+
+
+def judged(found: Findings) -> list[Check]:
+    """Every proof and every prediction; a prediction that failed on a busy machine has proved nothing."""
+    predicted = predictions(found)
+    failed = {check.name.partition("-")[0] for check in predicted if check.kind is Kind.PREDICTION and not check.ok}
+    calm = [
+        Check(
+            f"{end.name}-undisturbed",
+            end.late_s <= LATE_S,
+            f"a prediction failed while processes waited up to {end.late_s * 1000:.0f} ms for a processor "
+            f"(at most {LATE_S * 1000:.0f})",
+        )
+        for end in found.ends
+        if end.name in failed
+    ]
+    return [*proofs(found), *calm, *predicted]
 
 
 def disturbed(checks: Iterable[Check]) -> bool:

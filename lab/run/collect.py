@@ -142,6 +142,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             killed=_killed_from_outside(program, node.name, watched.spec),
             counted=count_sent_again(kernel_segments(near), (node.ipv4, node.ipv6), counted_at),
             counters={what: deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
+            late_s=max((late for at, late in tracks[node.name].late if at >= watched.cut.began_at), default=0.0),
+            samples=tracks[node.name].samples,
             total_retrans=None if last is None else last.total_retrans,
             seen_until=None if last is None else max(last.at, tracks[node.name].gone_at or last.at),
         )

@@ -144,8 +144,7 @@ def read_fate(
     closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
     if track.gone_at is None or not track.samples or (closed_at is not None and not orphan):
         return KernelFate(None, 0.0, None, closed_at)
-    last = track.samples[-1]
-    cause = _cause(last, delta, user_timeout=user_timeout, reset=reset)
+    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset)
     if cause is None:
         # The kernel did not decide: whoever let it go was the program.
         return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at)
@@ -173,7 +172,10 @@ def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) ->
     return replace(fate, closed_at=ended_at)
 
 
-def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+def _cause(samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+    last = samples[-1]
+    # While the fatal timer's handler runs, the timer is no longer pending: the look before tells which one it was.
+    timer = next((s.timer for s in reversed(samples) if s.timer is not Timer.OFF), Timer.OFF)
     if last.state in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV):
         return "synack-retries"
     if last.state in (TcpState.FIN_WAIT2, TcpState.TIME_WAIT):
@@ -182,14 +184,14 @@ def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bo
         return "reset"
     if not delta.get(ABORTED, 0):
         return None
-    if last.timer is Timer.KEEPALIVE:
+    if timer is Timer.KEEPALIVE:
         # With a user timeout too: it only moves the expiry at which this timer kills.
         return "keepalive"
     if user_timeout:
         return "user-timeout"
     if last.state is TcpState.SYN_SENT:
         return "syn-retries"
-    if last.timer is Timer.PROBE:
+    if timer is Timer.PROBE:
         return "probes"
     return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
 

@@ -7,6 +7,7 @@ from lab.core.fault import Matched
 from lab.core.flow import Direction
 from lab.core.hole import Passage
 from lab.core.prediction import GiveUp, State
+from lab.core.socket import SocketSample
 from lab.run.evidence import KernelFate, Noticing, Traffic
 from lab.run.forecast import EndForecast
 from lab.run.spec import ORPHANED
@@ -38,6 +39,13 @@ class EndFinding:
 
     counters: Mapping[str, int]
     """The kernel's own counts over the same time, by the same names."""
+
+    late_s: float
+    """By how much the node's sampler was woken too late at worst since the cut: the machine was busy, and its kernel's
+    timers may have been late as well."""
+
+    samples: Sequence[SocketSample]
+    """The socket as it was looked at, for the timeline."""
 
     total_retrans: int | None
     """tcpi_total_retrans of the flow's last sample."""

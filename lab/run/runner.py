@@ -183,7 +183,7 @@ class Run:
             reconnect=self._reconnect,
         )
         findings, classes = collect(watched)
-        write_timeline(self._timeline, classes, cut.done_at - BEFORE_CUT_S)
+        write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
         self._tell_end(findings)
         return conclude(self._known, findings)
 

@@ -77,8 +77,11 @@ def made_client(**changes: Any) -> EndFinding:
         fate=gave_up(),
         noticing=Noticing(SENT_AT + DEATH_S, "error", "ETIMEDOUT"),
         program_error_at=SENT_AT + DEATH_S,
+        killed=False,
         counted={"retransmissions": 8, "keepalive-probes": 0, "window-probes": 0},
         counters={"retransmissions": 8, "keepalive-probes": 0, "window-probes": 0},
+        late_s=0.0,
+        samples=(),
         total_retrans=8,
         seen_until=SENT_AT + DEATH_S,
     )

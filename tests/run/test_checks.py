@@ -10,7 +10,7 @@ from lab.core.flow import Direction
 from lab.core.socket import SocketOptions
 from lab.core.timeline import ClockPair
 from lab.core.verdict import Kind, Outcome, judge, why
-from lab.run.checks import disturbed, predictions, proofs
+from lab.run.checks import disturbed, judged, predictions, proofs
 from lab.run.evidence import KernelFate, Noticing
 from lab.run.findings import BystanderFinding, Findings
 from lab.testbed.ports import CutReceipt
@@ -276,3 +276,26 @@ def test_an_idle_end_whose_keepalive_was_due_after_the_heal_lives_on() -> None:
 
     assert "server-alive" not in failed(healed_at(101.0, server=idle))
     assert "server-alive" in failed(made_findings(server=idle)), "without a heal it had to die"
+
+
+def died_late(**changes: Any) -> Findings:
+    """The client's kernel gave up half a second after its window."""
+    at = window_of(made_client())[1] + 0.5
+    client = made_client(fate=gave_up(at), program_error_at=at, **changes)
+    found = made_findings(client=client, watched_until=108.0)
+    return replace(found, capture=summary(stopped_at=109.0), server=made_server(seen_until=107.9))
+
+
+def test_a_prediction_that_failed_while_the_machine_was_busy_is_invalid_and_worth_repeating() -> None:
+    checks = judged(died_late(late_s=0.035))
+    assert judge(checks) is Outcome.INVALID
+    assert disturbed(checks)
+    assert "client-undisturbed" in str(why(checks))
+
+
+def test_a_prediction_that_failed_on_a_calm_machine_stays_refuted() -> None:
+    assert judge(judged(died_late())) is Outcome.REFUTED
+
+
+def test_a_busy_machine_spoils_no_prediction_that_held() -> None:
+    assert judge(judged(made_findings(client=made_client(late_s=0.5)))) is Outcome.CONFIRMED
