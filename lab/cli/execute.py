@@ -9,6 +9,7 @@ from lab.core.errors import Unsupported, UsageError
 from lab.core.timeline import Observation
 
 if TYPE_CHECKING:
+    from lab.report.folder import RunFolder
     from lab.report.record import Record
     from lab.run.runner import Opener
     from lab.run.spec import RunSpec
@@ -32,12 +33,15 @@ def opener(backend: str) -> "Opener":
     return open_testbed
 
 
-def unreported(record: "Record") -> "Record":
-    """The record of a run that was judged, but interrupted before its report was there: Ctrl-C is never a pass."""
+def retract(folder: "RunFolder") -> None:
+    """Make the record of a run INVALID that was judged, but interrupted before its report was there."""
     from lab.report.record import Outcome
 
-    judged = f"the run was interrupted while its report was made; until then it was {record.outcome.value}"
-    return record.model_copy(update={"outcome": Outcome.INVALID, "interrupted": True, "reason": judged})
+    record = folder.read_record()
+    if record.outcome is not Outcome.INVALID:
+        reason = f"the run was interrupted while its report was made; until then it was {record.outcome.value}"
+        update = {"outcome": Outcome.INVALID, "interrupted": True, "reason": reason}
+        folder.write_record(record.model_copy(update=update))
 
 
 def execute(
@@ -67,21 +71,18 @@ def execute(
     from lab.report.summary import summarise
     from lab.run.runner import Run
 
-    open_testbed = opener(backend)
-    with narrator or progress(console) as tell:
-        run = Run(spec, open_testbed, out=out, tell=tell)
-        try:
-            record = run.execute()
-        except BaseException:
-            console.print(f"What was recorded so far: {run.folder.path}/record.json (INVALID)")
-            raise
+    run = Run(spec, opener(backend), out=out)
     try:
+        with narrator or progress(console) as run.tell:
+            record = run.execute()
         with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
             rebuild(run.folder, record)
         record = record.model_copy(update={"artefacts": run.folder.artefacts()})
         run.folder.write_record(record)
-    except KeyboardInterrupt:
-        run.folder.write_record(unreported(record))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            retract(run.folder)
+        console.print(f"What was recorded so far is in {run.folder.path}/")
         raise
     if as_json:
         import json

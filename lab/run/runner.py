@@ -81,17 +81,19 @@ class Run:
         start_gate: AbstractContextManager[object] | None = None,
     ) -> None:
         self.spec = spec
-        self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
+        self.tell = tell
         self._open = open_testbed
-        self._tell = tell
         self._patience = Patience(stop)
         self._start_gate = nullcontext() if start_gate is None else start_gate
-        self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
         self._reconnect: Process | None = None
         hz = read_hz()
         self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
+        self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
+        # At once, so that there is no moment at which a folder has none.
+        self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
+        self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
 
     def execute(self) -> Record:
         """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
@@ -100,7 +102,6 @@ class Run:
             LabError: nothing could be judged; an INVALID record says why.
             KeyboardInterrupt: passed on once the record is written.
         """
-        self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
         try:
             record = self._perform()
         except Stopped:
@@ -133,7 +134,7 @@ class Run:
         """Put one fact on the timeline and tell it."""
         observation = Observation(self._patience.now() if at is None else at, source, kind, detail)
         self._timeline.add(observation)
-        self._tell(observation)
+        self.tell(observation)
 
     def _testbed_spec(self) -> TestbedSpec:
         return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
@@ -327,7 +328,7 @@ class Run:
             self._patience,
             do_what_is_due=do_what_is_due,
             next_at=next_at,
-            on_look=lambda: self._tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
+            on_look=lambda: self.tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
             told=lambda: not ends[0].gone or self._client_has_told(),
             # Whoever says for how long and for what to look is taken at his word.
             tell_s=math.inf if self.spec.noticed and self.spec.watch_s else TELL_S,
