@@ -23,8 +23,9 @@ test-full: dev-setup ## The same, with the experiments that take minutes each
 	$(bin)/python -m pytest -n 4
 	$(bin)/python -m pytest lab/
 
-table: dev-setup ## Run the experiments, write docs/experiments.md
+table: dev-setup ## Run the experiments, write docs/experiments.md and the README's table
 	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md
+	$(bin)/python scripts/readme_table.py
 
 lint: dev-setup ## Format and lint, changing nothing
 	$(bin)/ruff format --check .
