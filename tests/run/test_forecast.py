@@ -91,6 +91,17 @@ def test_a_flow_that_talks_without_keepalive_outdates_nothing() -> None:
     assert not outdated(old, None)
 
 
+def test_a_closed_window_is_seen_and_predicts_probes_for_as_long_as_it_keeps_everything_back() -> None:
+    held = sample(timer=Timer.PROBE, backoff=3, retransmits=1, send_queue=5000)
+    made = forecast(State.ESTABLISHED, held, None, FAST_SYSCTLS, hz=250, writes_on=True)
+
+    assert made.held_back
+    assert (made.sending.cause, made.idle.cause) == (Cause.RETRIES2, Cause.PROBES)
+    assert made.idle_situation.backoff == 2
+    assert not made_forecast().held_back
+    assert outdated(held, replace(held, timer=Timer.RETRANSMIT))
+
+
 def test_a_zero_window_needs_its_socket() -> None:
     with pytest.raises(InvalidRun, match="vanished before the cut"):
         forecast(State.ZERO_WINDOW, None, None, FAST_SYSCTLS, hz=250, writes_on=False)
