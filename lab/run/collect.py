@@ -1,5 +1,6 @@
 """Reads out everything that a run left behind: rules, counters, captures, samples, output."""
 
+import itertools
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -333,8 +334,8 @@ def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
     events = [e for e in map(event_of, watched.bystander.lines) if e is not None]
     answers = [instant_of(e) for e in events if e.get("event") == "received"]
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
-    gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
-    since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]
+    pauses = itertools.pairwise([*answers, watched.until])
+    since = [after - before for before, after in pauses if after >= watched.cut.began_at]
     server = watched.testbed.server
     its = {Endpoint(address, watched.bystander_port) for address in (server.ipv4, server.ipv6)}
     lost = 0

@@ -43,6 +43,11 @@ class EndForecast:
         return self.sending_situation.state
 
     @property
+    def held_back(self) -> bool:
+        """Whether a closed window kept back what the end had to send."""
+        return self.idle_situation.state is State.ZERO_WINDOW
+
+    @property
     def heard_at(self) -> float | None:
         """When this end last received anything, CLOCK_MONOTONIC; None without a sample."""
         if self.sample is None:
@@ -136,6 +141,10 @@ def forecast(
     )
     if state is State.FIN_WAIT_2:
         idle = situation
+    if state is State.ESTABLISHED and sample is not None and sample.timer is Timer.PROBE:
+        # It has something to send that the peer's closed window keeps back: until that opens it sends probes.
+        held_back = max(sample.backoff - sample.retransmits, 0)
+        idle = replace(situation, state=State.ZERO_WINDOW, writes_on=False, backoff=held_back)
     return EndForecast(
         sending=predict(situation),
         idle=predict(idle),
@@ -159,10 +168,11 @@ def _keepalive_due(sample: SocketSample | None) -> float | None:
 
 
 def outdated(old: SocketSample | None, new: SocketSample | None) -> bool:
-    """Whether the keepalive timer was set anew between two samples, so that a forecast from the old one is off."""
-    if old is None or new is None or Timer.KEEPALIVE not in (old.timer, new.timer):
+    """Whether keepalive or window probes were answered between two samples, so that the older one misleads."""
+    if old is None or new is None or not {old.timer, new.timer} & {Timer.KEEPALIVE, Timer.PROBE}:
         return False
-    return old.timer is not new.timer or heard_at(new) - heard_at(old) > SAME_PACKET_S
+    before, after = (old.timer, old.backoff), (new.timer, new.backoff)
+    return before != after or heard_at(new) - heard_at(old) > SAME_PACKET_S
 
 
 def _plain_rto(sample: SocketSample | None) -> float | None:

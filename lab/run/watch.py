@@ -56,7 +56,7 @@ class EndWatch:
         if self.gone or self.let_go:
             return None
         if self.sent_at is None:
-            self.sent_at = first_send(self.seen.samples, cut_at)
+            self.sent_at = first_send(self.seen.samples, cut_at, held_back=self.forecast.held_back)
         if self.healed_at is not None and self.caught_up(self.healed_at):
             return None
         last = self.seen.samples[-1] if self.seen.samples else None
@@ -88,15 +88,20 @@ class EndWatch:
         return last is not None and self.forecast.state not in ORPHANED and orphaned(last)
 
 
-def first_send(samples: Sequence[SocketSample], cut_at: float) -> float | None:
+def first_send(samples: Sequence[SocketSample], cut_at: float, *, held_back: bool = False) -> float | None:
     """When the end sent what was first seen waiting for an acknowledgment after the cut, CLOCK_MONOTONIC.
 
     The kernel tells when data was last sent. A FIN is no data, so its sending lies after the last look that saw nothing
     waiting; and what a socket tells that never sent any is no instant at all.
+
+    Args:
+        samples: Of one socket, in order.
+        cut_at: CLOCK_MONOTONIC.
+        held_back: What is queued waits for the peer's window, and not for an acknowledgment.
     """
     quiet_at = -math.inf
     for sample in samples:
-        if not awaits_acknowledgment(sample):
+        if not (sample.unacked if held_back else awaits_acknowledgment(sample)):
             quiet_at = sample.at
         elif sample.at >= cut_at:
             return max(sent_at(sample), quiet_at)

@@ -72,6 +72,16 @@ except OSError as error:
     print("lost:", error.errno, flush=True)
 time.sleep(60)
 """
+FLOOD = """
+s.sendall(b"x" * 10)
+s.recv(1)
+s.sendall(bytes(10_000_000))
+"""
+DEAF = """
+import time
+connection.sendall(connection.recv(10))
+time.sleep(60)
+"""
 USER_TIMEOUT = "s.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2500)\n" + TALK
 
 
@@ -230,6 +240,9 @@ RUNS: dict[str, Sabotage] = {
     "foreign watchdog": Sabotage(foreign(WATCHDOG)),
     "foreign keepalive": Sabotage(foreign(KEEPALIVE, noticed="lost: 110")),
     "foreign user timeout": Sabotage(foreign(USER_TIMEOUT, sysctls={})),
+    "foreign closed window": Sabotage(
+        foreign(FLOOD, server=python(ECHO.partition("    while")[0], *(f"    {line}\n" for line in DEAF.split("\n"))))
+    ),
     "foreign healed": Sabotage(foreign(heal_after_s=1.0, sysctls={})),
     "foreign never": Sabotage(foreign(watch_s=1.5, noticed="no such line")),
 }
@@ -356,6 +369,13 @@ def test_a_foreign_clients_user_timeout_is_read_and_predicted(runs: Batch) -> No
 
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.cause is Cause.USER_TIMEOUT
+
+
+def test_a_foreign_client_before_a_closed_window_is_predicted_by_its_probes(runs: Batch) -> None:
+    record = runs["foreign closed window"]
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert record.observation.client.cause is Cause.PROBES
 
 
 def test_foreign_programs_talk_on_after_a_heal(runs: Batch) -> None:

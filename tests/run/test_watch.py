@@ -153,6 +153,13 @@ def test_a_syn_sent_socket_has_never_sent_data_and_says_nonsense_about_it() -> N
     assert first_send([syn], CUT_AT) == 100.3
 
 
+def test_what_a_closed_window_holds_back_was_not_sent() -> None:
+    held = [sample(at=100.2, send_queue=5000), sample(at=100.6, send_queue=5000)]
+
+    assert first_send(held, CUT_AT) == 100.2
+    assert first_send(held, CUT_AT, held_back=True) is None
+
+
 def test_what_waited_before_the_cut_and_was_acknowledged_is_no_loss() -> None:
     assert first_send([sample(at=99.0, unacked=2), sample(at=100.5)], CUT_AT) is None
 

@@ -1,0 +1,62 @@
+"""The lab from Python."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lab.api
+from lab.api import blackhole
+from lab.core.errors import UsageError
+from lab.core.fault import Cut, Scope
+from lab.core.profiles import PROFILES
+from lab.report.record import Outcome, Record
+from lab.run.spec import RunSpec
+
+RECORD = Record(outcome=Outcome.INVALID, backend="netns")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunSpec, Path | None]]:
+    """What runs were asked for; none is run."""
+    runs: list[tuple[RunSpec, Path | None]] = []
+
+    class FakeRun:
+        def __init__(self, spec: RunSpec, _open: object, *, out: Path | None) -> None:
+            runs.append((spec, out))
+
+        def execute(self) -> Record:
+            return RECORD
+
+    monkeypatch.setattr(lab.api, "Run", FakeRun)
+    return runs
+
+
+def test_a_call_is_a_run(asked: list[tuple[RunSpec, Path | None]], tmp_path: Path) -> None:
+    record = blackhole(["srv", "-p"], ["cli"], 5000, direction="return", scope="host", watch_s=3.0, out=tmp_path)
+
+    assert record is RECORD
+    ((spec, out),) = asked
+    assert (spec.server.argv, spec.client.argv, spec.port, out) == (("srv", "-p"), ("cli",), 5000, tmp_path)
+    assert (spec.direction, spec.scope, spec.watch_s, spec.profile.name) == (Cut.RETURN, Scope.HOST, 3.0, "linux")
+
+
+def test_a_profile_of_ones_own_is_taken_as_it_is(asked: list[tuple[RunSpec, Path | None]]) -> None:
+    blackhole(["srv"], ["cli"], 5000, profile=PROFILES["fast"])
+
+    assert asked[0][0].profile is PROFILES["fast"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"direction": "up"}, "both, forward, return, got 'up'"),
+        ({"scope": "world"}, "flow, host, got 'world'"),
+        ({"profile": "fsat"}, "got 'fsat'"),
+        ({"noticed": "("}, "no regular expression"),
+        ({"watch_s": 0.0}, "some time"),
+    ],
+)
+def test_a_mistake_is_an_error_of_the_lab(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        blackhole(["srv"], ["cli"], 5000, **options)
