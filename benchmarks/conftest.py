@@ -28,11 +28,11 @@ Measured on: {machine} when it began.
   resolve, and nothing removes what it made if it is killed. The lab's testbed has all that, which is why its end alone
   takes longer: its processes have to be gone when `close` returns. Its beginning is over when every node has answered.
 - A cut is timed from the call to the return of the commit, after which nothing of the flow passes; the two commands
-  from the start of the first to the end of the second. In the firewall's process nothing lies before the commit but reading
-  the table; by `testbed.router.cut` one message to that process does, which on a busy machine may wait for a processor.
-- The bulk flow fills the path with two processors for two senders, the router and the capture: more than that machine
-  can write. What the capture loses then is counted by the kernel, reported, and makes a run INVALID; lab runs, which
-  carry a few packets per second, lose none.
+  from the start of the first to the end of the second. In the firewall's process nothing but reading the table lies
+  before the commit; by `testbed.router.cut` one message to that process does, which on a busy machine waits its turn.
+- The bulk flow fills the path, with two processors for its two ends, the router and the capture. What the capture then
+  loses the kernel counts; it is reported and makes a run INVALID. A larger ring (`ring_bytes`) loses less or nothing.
+  The flows of ordinary runs, a few segments per second, lose none.
 - A death is dated to half the interval between the last look that saw the socket and the first that did not.
 """
 
