@@ -3,15 +3,20 @@
 The commands use the same parts; whoever needs more than one call finds them in ``lab.run`` and ``lab.testbed``.
 """
 
+import enum
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from lab.core.errors import UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.profiles import Profile, profile_named
 from lab.report.record import Record
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
 from lab.testbed.netns import open_testbed
+
+Member = TypeVar("Member", bound=enum.Enum)
 
 
 def blackhole(
@@ -66,11 +71,19 @@ def blackhole(
         profile=profile_named(profile) if isinstance(profile, str) else profile,
         cut_after_s=cut_after_s,
         heal_after_s=heal_after_s,
-        direction=Cut(direction),
-        scope=Scope(scope),
+        direction=_member(Cut, direction),
+        scope=_member(Scope, scope),
         flow=flow,
         watch_s=watch_s,
         sysctls=sysctls or {},
         ipv6=ipv6,
     )
     return Run(spec, open_testbed, out=out).execute()
+
+
+def _member(kind: type[Member], value: str) -> Member:
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(str(member.value) for member in kind)
+        raise UsageError(f"Expected one of {choices}, got {value!r}.") from None

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,14 @@ def test_the_test_shown_at_the_top_runs(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_table_shown_is_taken_from_the_last_run_of_the_experiments() -> None:
+    source = (ROOT / "scripts/readme_table.py").read_text(encoding="utf-8")
+    script: dict[str, Any] = {"__name__": "readme_table", "__file__": str(ROOT / "scripts/readme_table.py")}
+    exec(source, script)
+    table = script["selection"]((ROOT / "docs/experiments.md").read_text(encoding="utf-8"))
+    assert script["with_table"](README, table) == README
 
 
 def test_no_block_is_wider_than_a_terminal() -> None:

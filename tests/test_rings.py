@@ -40,7 +40,7 @@ PLACES = {
     "numpy": (),
     "pydantic": ("report/",),
     "pyroute2": ("testbed/",),
-    "pytest": ("experiments/",),
+    "pytest": ("conftest.py", "experiments/"),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
     "testcontainers": (),

@@ -5,15 +5,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.core.errors import UsageError
+from lab.core.errors import Unsupported, UsageError
 from lab.core.timeline import Observation
 
 if TYPE_CHECKING:
+    from lab.report.folder import RunFolder
     from lab.report.record import Record
     from lab.run.runner import Opener
     from lab.run.spec import RunSpec
 
-BACKENDS = ("auto", "netns")
+BACKENDS = ("auto", "netns", "docker")
 
 
 def opener(backend: str) -> "Opener":
@@ -21,12 +22,26 @@ def opener(backend: str) -> "Opener":
 
     Raises:
         UsageError: there is no such backend.
+        Unsupported: it is not part of this version.
     """
     if backend not in BACKENDS:
         raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
+    if backend == "docker":
+        raise Unsupported("This version of the lab has no docker backend.", fix="--backend netns")
     from lab.testbed.netns import open_testbed
 
     return open_testbed
+
+
+def retract(folder: "RunFolder") -> None:
+    """Make the record of a run INVALID that was judged, but interrupted before its report was there."""
+    from lab.report.record import Outcome
+
+    record = folder.read_record()
+    if record.outcome is not Outcome.INVALID:
+        reason = f"the run was interrupted while its report was made; until then it was {record.outcome.value}"
+        update = {"outcome": Outcome.INVALID, "interrupted": True, "reason": reason}
+        folder.write_record(record.model_copy(update=update))
 
 
 def execute(
@@ -56,18 +71,19 @@ def execute(
     from lab.report.summary import summarise
     from lab.run.runner import Run
 
-    open_testbed = opener(backend)
-    with narrator or progress(console) as tell:
-        run = Run(spec, open_testbed, out=out, tell=tell)
-        try:
+    run = Run(spec, opener(backend), out=out)
+    try:
+        with narrator or progress(console) as run.tell:
             record = run.execute()
-        except BaseException:
-            console.print(f"What was recorded so far: {run.folder.path}/record.json (INVALID)")
-            raise
-    with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
-        rebuild(run.folder, record)
+        with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
+            rebuild(run.folder, record)
         record = record.model_copy(update={"artefacts": run.folder.artefacts()})
         run.folder.write_record(record)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            retract(run.folder)
+        console.print(f"What was recorded so far is in {run.folder.path}/")
+        raise
     if as_json:
         import json
 

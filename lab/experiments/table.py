@@ -26,7 +26,7 @@ def as_table(records: Mapping[str, Record]) -> str:
 
 def _machine(records: Mapping[str, Record]) -> str:
     for record in records.values():
-        return f"Linux {record.versions.kernel}, HZ {record.settings.hz}; {len(records)} runs side by side."
+        return f"Linux {record.versions.kernel}, HZ {record.settings.hz}; {len(records)} runs."
     return "No run came to its end."
 
 

@@ -44,12 +44,12 @@ def _of_run(record: Record) -> Iterator[str]:
 def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iterator[str]:
     if branch is None:
         return
-    if seen.gave_up_s is not None and not _within(seen.gave_up_s, branch.window_s):
+    if seen.gave_up_s is not None and not _within(seen.gave_up_s, branch.window_s, seen.gave_up_within_s or 0.0):
         yield f"gave up at {seconds(seen.gave_up_s)}, predicted {window(branch.window_s)}"
     if seen.gave_up_s is not None and seen.cause is not None and seen.cause is not branch.cause:
         yield f"gave up by {seen.cause.value}, predicted {branch.cause.value}"
     missed = branch.window_s is not None and record.horizon_s is not None and branch.window_s[1] <= record.horizon_s
-    if seen.gave_up_s is None and seen.recovered_s is None and missed:
+    if seen.gave_up_s is None and seen.recovered_s is None and seen.closed_s is None and missed:
         yield f"did not give up, predicted {window(branch.window_s)}"
     if branch.copies is not None and seen.copies is not None:
         low, high = branch.copies
@@ -58,5 +58,5 @@ def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iter
             yield f"{seen.copies} copies, predicted {low} to {high}"
 
 
-def _within(value: float, span: tuple[float, float] | None) -> bool:
-    return span is not None and span[0] <= value <= span[1]
+def _within(value: float, span: tuple[float, float] | None, slack: float) -> bool:
+    return span is not None and span[0] - slack <= value <= span[1] + slack

@@ -192,6 +192,9 @@ class EndObservation(_Part):
     """How exactly ``gave_up_s`` is known, plus or minus."""
 
     cause: Cause | None = None
+    closed_s: FiniteFloat | None = None
+    """When the program closed the socket that its kernel had not given up; what follows is an orphan's end."""
+
     errno: str | None = None
     """Name of the error that the program was given; None where a foreign program hides it."""
 

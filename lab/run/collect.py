@@ -1,12 +1,13 @@
 """Reads out everything that a run left behind: rules, counters, captures, samples, output."""
 
+import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.core.errors import InvalidRun, UsageError
-from lab.core.fault import Cut, Fault
+from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.hole import Dark, Passage, is_nudge, passage
 from lab.core.icmp import IcmpMessage
@@ -17,6 +18,7 @@ from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
 from lab.run.evidence import (
     announced_expiry,
+    dated_close,
     event_of,
     first_error,
     instant_of,
@@ -27,7 +29,7 @@ from lab.run.evidence import (
 )
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
-from lab.run.spec import RunSpec
+from lab.run.spec import ORPHANED, RunSpec
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, Node, Process, Testbed
 
 RETRANSMITTED = "TcpRetransSegs"
@@ -37,6 +39,9 @@ COUNTERS = {
     "window-probes": "TcpExtTCPWinProbe",
 }
 """What a capture can show beside the kernel's own count of it."""
+
+NUDGE_TIMEOUT_S = 0.5
+"""How long a nudge may take to the router; microseconds, unless the machine is busy. Past it the proofs will fail."""
 
 SETTLED_TRIES = 20
 """Readings until two in a row agree that nothing was resent in between; each takes about a millisecond."""
@@ -87,8 +92,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     after, counted_at = settled_counters(testbed)
     tracks = {node.name: node.track(watched.flow) for node in (testbed.client, testbed.server)}
     if watched.healed is None:
-        nudge_silent_directions(testbed, watched.fault)
-    matched = testbed.router.matched(watched.fault)
+        nudge(testbed, watched.fault)
+    matched, matched_at = settled_matched(testbed, watched.fault)
     summary = testbed.router.stop_capture()
     sides = {name: read_side(path, summary) for name, path in (("left", summary.left), ("right", summary.right))}
     classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
@@ -108,8 +113,14 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         reset = _reset_received(near.segments, watched.flow, direction.opposite, watched.cut.began_at)
         user_timeout = forecast.sending.cause is Cause.USER_TIMEOUT or forecast.idle.cause is Cause.USER_TIMEOUT
         fate = read_fate(
-            tracks[node.name], deltas[node.name], watched.cut.began_at, user_timeout=user_timeout, reset=reset
+            tracks[node.name],
+            deltas[node.name],
+            watched.cut.began_at,
+            user_timeout=user_timeout,
+            reset=reset,
+            orphan=forecast.state in ORPHANED,
         )
+        fate = dated_close(fate, tracks[node.name], traffic.ended_at)
         own = (watched.spec.client if node.name == "client" else watched.spec.server).own
         error_at = _error_at(program, watched.cut.began_at) if own else None
         last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
@@ -128,21 +139,26 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             fate=fate,
             noticing=noticing,
             program_error_at=error_at,
+            killed=_killed_from_outside(program, node.name, watched.spec),
             counted=count_sent_again(kernel_segments(near), (node.ipv4, node.ipv6), counted_at),
             counters={what: deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
+            late_s=max((late for at, late in tracks[node.name].late if at >= watched.cut.began_at), default=0.0),
+            samples=tracks[node.name].samples,
             total_retrans=None if last is None else last.total_retrans,
+            seen_until=None if last is None else max(last.at, tracks[node.name].gone_at or last.at),
         )
 
     findings = Findings(
         client=end(testbed.client, Direction.FORWARD),
         server=end(testbed.server, Direction.RETURN),
-        passages=tuple(_passages(sides, watched)),
+        passages=tuple(_passages(sides, watched, matched_at)),
         matched=matched,
         icmp=sum(1 for side in sides.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
         bystander=_bystander(watched, sides),
         capture=summary,
         cut=watched.cut,
         healed=watched.healed,
+        ended_early=_ended_early((s for side in sides.values() for s in kernel_segments(side)), watched),
         watched_until=watched.until,
         counters=deltas,
         reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
@@ -162,17 +178,39 @@ def settled_counters(testbed: Testbed) -> tuple[dict[str, Counters], float]:
     raise InvalidRun(f"Counters that stand still for two readings were expected; {SETTLED_TRIES} times they moved.")
 
 
-def nudge_silent_directions(testbed: Testbed, fault: Fault) -> None:
-    """Where a rule has matched nothing since nobody sent anything, send one old acknowledgment into the hole.
+def settled_matched(testbed: Testbed, fault: Fault) -> tuple[Matched, float]:
+    """What the rules have dropped, and an instant up to which that is all, CLOCK_MONOTONIC."""
+    for _ in range(SETTLED_TRIES):
+        first = testbed.router.matched(fault)
+        at = time.monotonic()
+        if testbed.router.matched(fault) == first:
+            return first, at
+    raise InvalidRun(f"A rule that rests for two readings was expected; {SETTLED_TRIES} times it had matched.")
 
-    An idle flow proves nothing by itself: a rule for the wrong port would look the same. Only while the hole is open.
+
+def nudge(testbed: Testbed, fault: Fault) -> None:
+    """Send one old acknowledgment into the hole, each way that is cut, and wait until the rules have had it.
+
+    An idle flow proves nothing by itself: a rule for the wrong port would look the same. And a busy one proves nothing
+    about the time after its last segment. Only while the hole is open, and only where the router makes it: a drop in
+    the sender's own OUTPUT is told to whoever sends.
     """
-    matched = testbed.router.matched(fault)
-    for direction in cut_directions(fault.direction):
-        count = matched.forward if direction is Direction.FORWARD else matched.return_
-        if not count:
-            node = testbed.client if direction is Direction.FORWARD else testbed.server
-            node.nudge(*fault.flow.ends(direction))
+    if fault.placement is not Placement.ROUTER:
+        return
+    before = testbed.router.matched(fault)
+    directions = cut_directions(fault.direction)
+    for direction in directions:
+        node = testbed.client if direction is Direction.FORWARD else testbed.server
+        node.nudge(*fault.flow.ends(direction))
+    deadline = time.monotonic() + NUDGE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        now = testbed.router.matched(fault)
+        if all(_in(now, direction) > _in(before, direction) for direction in directions):
+            return
+
+
+def _in(matched: Matched, direction: Direction) -> int:
+    return matched.forward if direction is Direction.FORWARD else matched.return_
 
 
 def cut_directions(cut: Cut) -> tuple[Direction, ...]:
@@ -235,7 +273,8 @@ def _by_flow(segments: Sequence[Segment]) -> dict[frozenset[Endpoint], list[Segm
     return flows
 
 
-def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
+def _passages(sides: Mapping[str, Side], watched: Watched, until: float) -> Iterator[Passage]:
+    """Every direction that was cut; who was on the way when the rules were read for the last time is passed over."""
     dark = Dark(
         began_s=watched.cut.began_at,
         done_s=watched.cut.done_at,
@@ -243,7 +282,24 @@ def _passages(sides: Mapping[str, Side], watched: Watched) -> Iterator[Passage]:
     )
     for direction in cut_directions(watched.fault.direction):
         near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
-        yield passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
+        seen = passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
+        yield replace(seen, missing=_up_to(until, seen.missing), strangers=_up_to(until, seen.strangers))
+
+
+def _up_to(until: float, segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    return tuple(segment for segment in segments if segment.time_s <= until)
+
+
+def _ended_early(segments: Iterable[Segment], watched: Watched) -> int:
+    if watched.spec.closes:
+        return 0
+    return sum(
+        1
+        for s in segments
+        if s.flags & (Flag.FIN | Flag.RST)
+        and s.time_s < watched.cut.done_at
+        and watched.flow.direction_of(s.source, s.destination) is not None
+    )
 
 
 def _in_the_dark(time_s: float, watched: Watched) -> bool:
@@ -263,6 +319,11 @@ def _error_at(process: Process | None, since: float) -> float | None:
     return None if error is None else instant_of(error)
 
 
+def _killed_from_outside(process: Process | None, node: str, spec: RunSpec) -> bool:
+    asked = any(action.node == node and action.signal == signal.SIGKILL for action in spec.actions)
+    return process is not None and process.returncode == -signal.SIGKILL and not asked
+
+
 def _connected(client: Process) -> bool:
     events = map(event_of, client.lines)
     return any(e is not None and e.get("event") == "connected" for e in events)
@@ -274,10 +335,11 @@ def _bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
     gaps = [after - before for before, after in zip(answers, [*answers[1:], watched.until], strict=True)]
     since = [gap for at, gap in zip(answers, gaps, strict=True) if at + gap >= watched.cut.began_at]
-    port = watched.bystander_port
+    server = watched.testbed.server
+    its = {Endpoint(address, watched.bystander_port) for address in (server.ipv4, server.ipv6)}
     lost = 0
     for side in sides.values():
-        mine = [s for s in side.segments if port in (s.source.port, s.destination.port)]
+        mine = [s for s in side.segments if its & {s.source, s.destination}]
         lost += sum(1 for segments in _by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
     alive = bool(answers) and not told and watched.bystander.returncode is None
     return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

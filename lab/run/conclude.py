@@ -9,13 +9,14 @@ from lab.core.kernel import LINUX_DEFAULTS
 from lab.core.prediction import GiveUp
 from lab.core.profiles import real_world
 from lab.core.retransmission import Classified
+from lab.core.socket import SocketSample
 from lab.core.timeline import Observation
 from lab.core.verdict import Check as CoreCheck
 from lab.core.verdict import Kind, judge, why
 from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
-from lab.run.checks import disturbed, predictions, proofs
+from lab.run.checks import disturbed, judged
 from lab.run.evidence import crossed_summary
 from lab.run.findings import EndFinding, Findings
 from lab.run.forecast import EndForecast
@@ -43,7 +44,7 @@ class Known:
 
 def conclude(known: Known, found: Findings) -> r.Record:
     """The record of a run that was watched to its end."""
-    checks = [*proofs(found), *predictions(found)]
+    checks = judged(found)
     outcome = judge(checks)
     base = unfinished(known, reason=why(checks) if outcome is not CoreOutcome.CONFIRMED else None)
     cut_at = found.cut.done_at
@@ -106,11 +107,14 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -
     )
 
 
-def write_timeline(timeline: TimelineWriter, classes: Mapping[str, Sequence[Classified]], since: float) -> None:
-    """Put the flow's segments on the timeline.
+def write_timeline(
+    timeline: TimelineWriter, found: Findings, classes: Mapping[str, Sequence[Classified]], since: float
+) -> None:
+    """Put the flow's segments and what the kernels told of its sockets on the timeline.
 
     Args:
         timeline: Open, anchored at the cut.
+        found: For the sockets' samples.
         classes: Per side of the router, the flow's segments.
         since: Segments before this instant are left out, CLOCK_MONOTONIC.
     """
@@ -118,6 +122,17 @@ def write_timeline(timeline: TimelineWriter, classes: Mapping[str, Sequence[Clas
         for c in classified:
             if c.segment.time_s >= since:
                 timeline.add(_segment_observation(side, c))
+    for end in found.ends:
+        for sample in end.samples:
+            if sample.at >= since:
+                timeline.add(_sample_observation(end.name, sample))
+
+
+def _sample_observation(end: str, sample: SocketSample) -> Observation:
+    kept = ("expires_s", "backoff", "retransmits", "rto_s", "unacked", "total_retrans", "send_queue", "recv_queue")
+    facts = {name: getattr(sample, name) for name in kept}
+    detail = {"state": sample.state.name, "timer": sample.timer.name, "orphan": sample.inode == 0, **facts}
+    return Observation(sample.at, end, "socket-sample", detail)
 
 
 def _segment_observation(side: str, c: Classified) -> Observation:
@@ -176,9 +191,18 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
         errno=end.noticing.errno,
         noticed_s=from_cut(end.noticing.at),
         noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
-        never_told=end.fate.gone_at is None and end.noticing.at is None and end.traffic.recovered_at is None,
+        closed_s=from_cut(end.let_go_at),
+        never_told=_never_told(end, found),
         recovered_s=from_cut(end.traffic.recovered_at),
     )
+
+
+def _never_told(end: EndFinding, found: Findings) -> bool:
+    """Whether the end still believed in its connection when the watch ended, although the path was dark for it."""
+    if end.fate.gone_at is not None or end.fate.closed_at is not None or end.noticing.at is not None:
+        return False
+    recovered = end.traffic.recovered_at is not None or not end.sends
+    return found.healed is None or not recovered
 
 
 def _real_world(found: Findings) -> r.RealWorld:

@@ -22,6 +22,8 @@ EARLY_S = 0.012
 it counted; three jiffies of 4 ms."""
 
 ORPHAN_STATES = frozenset({TcpState.FIN_WAIT1, TcpState.LAST_ACK, TcpState.CLOSING})
+CLOSED_STATES = ORPHAN_STATES | {TcpState.FIN_WAIT2, TcpState.TIME_WAIT}
+"""Where a socket goes that its program closes; without an owner in another state it was not accepted yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Traffic:
 
     reset_at: float | None
     """When this end sent a RST into the hole, as a keepalive death does."""
+
+    ended_at: float | None
+    """When this end first sent a FIN or RST after the cut, as a close does."""
 
     recovered_at: float | None
     """When, after the heal, the other side first acknowledged what had been lost."""
@@ -72,23 +77,22 @@ def read_traffic(
             None,
         )
     heard_times = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
+
+    def first_with(flags: int) -> float | None:
+        return next((c.segment.time_s for c in dark if c.segment.time_s >= cut_at and c.segment.flags & flags), None)
+
     return Traffic(
         lost_at=None if lost is None else lost.segment.time_s,
         heard_at=heard_times[-1] if heard_times else None,
         copies=copies,
-        reset_at=next(
-            (c.segment.time_s for c in dark if c.segment.time_s >= cut_at and c.segment.flags & Flag.RST), None
-        ),
+        reset_at=first_with(Flag.RST),
+        ended_at=first_with(Flag.RST | Flag.FIN),
         recovered_at=recovered,
     )
 
 
 def _carries(classified: Classified) -> bool:
     return classified.segment.space > 0 and classified.segment_class is SegmentClass.FIRST
-
-
-def _resets(classified: Classified) -> bool:
-    return bool(classified.segment.flags & Flag.RST)
 
 
 def _highest_ack(heard: Iterable[Classified]) -> int | None:
@@ -123,7 +127,9 @@ class KernelFate:
     """When the program closed the socket first."""
 
 
-def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool) -> KernelFate:
+def read_fate(
+    track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool, orphan: bool = False
+) -> KernelFate:
     """What the samples and the counters say together.
 
     Args:
@@ -132,24 +138,44 @@ def read_fate(track: SocketTrack, delta: Counters, cut_at: float, *, user_timeou
         cut_at: CLOCK_MONOTONIC.
         user_timeout: Whether TCP_USER_TIMEOUT is set on it.
         reset: Whether a RST reached this end after the cut.
+        orphan: Whether the run is about a socket that its program has closed. Elsewhere a close is the program's
+            decision, and what becomes of the orphan no answer to whether its kernel had given up.
     """
-    closed_at = next((s.at for s in track.samples if s.at >= cut_at and is_orphan(s)), None)
-    if track.gone_at is None or not track.samples:
+    closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
+    if track.gone_at is None or not track.samples or (closed_at is not None and not orphan):
         return KernelFate(None, 0.0, None, closed_at)
-    last = track.samples[-1]
-    cause = _cause(last, delta, user_timeout=user_timeout, reset=reset)
+    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset)
     if cause is None:
         # The kernel did not decide: whoever let it go was the program.
         return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at)
     return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at)
 
 
-def is_orphan(sample: SocketSample) -> bool:
+def orphaned(sample: SocketSample) -> bool:
     """Whether no program holds the socket any more."""
-    return sample.inode == 0 and sample.state not in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV)
+    return sample.inode == 0 and sample.state in CLOSED_STATES
 
 
-def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) -> KernelFate:
+    """The same fate, its close dated by the FIN or RST that the wire saw, where samples allow it.
+
+    Args:
+        fate: As the samples tell it.
+        track: The end's socket.
+        ended_at: When the end sent its first FIN or RST; an earlier shutdown of one direction is no close.
+    """
+    if fate.closed_at is None or ended_at is None:
+        return fate
+    held = [s.at for s in track.samples if s.at < fate.closed_at and not orphaned(s)]
+    if ended_at > fate.closed_at or (held and ended_at < held[-1]):
+        return fate
+    return replace(fate, closed_at=ended_at)
+
+
+def _cause(samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+    last = samples[-1]
+    # While the fatal timer's handler runs, the timer is no longer pending: the look before tells which one it was.
+    timer = next((s.timer for s in reversed(samples) if s.timer is not Timer.OFF), Timer.OFF)
     if last.state in (TcpState.NEW_SYN_RECV, TcpState.SYN_RECV):
         return "synack-retries"
     if last.state in (TcpState.FIN_WAIT2, TcpState.TIME_WAIT):
@@ -158,14 +184,14 @@ def _cause(last: SocketSample, delta: Counters, *, user_timeout: bool, reset: bo
         return "reset"
     if not delta.get(ABORTED, 0):
         return None
-    if last.timer is Timer.KEEPALIVE:
+    if timer is Timer.KEEPALIVE:
         # With a user timeout too: it only moves the expiry at which this timer kills.
         return "keepalive"
     if user_timeout:
         return "user-timeout"
     if last.state is TcpState.SYN_SENT:
         return "syn-retries"
-    if last.timer is Timer.PROBE:
+    if timer is Timer.PROBE:
         return "probes"
     return "orphan-retries" if last.state in ORPHAN_STATES and last.inode == 0 else "retries2"
 
@@ -243,6 +269,21 @@ def read_noticing(
         signs.append((process.exited_at, "exit"))
     at, by = min(signs, default=(None, None))
     return Noticing(at, by, errno)
+
+
+def has_told(process: Process | None, *, pattern: str | None, own: bool) -> bool:
+    """Whether nothing more need be waited for: the program has shown what it makes of its connection's end.
+
+    Args:
+        process: The end's program.
+        pattern: What a line of the output must match.
+        own: Whether it is a program of the lab's own.
+    """
+    if process is None or process.returncode is not None:
+        return True
+    if pattern is not None:
+        return any(re.search(pattern, line.text) for line in process.lines)
+    return own and any(e is not None and e.get("event") in ("error", "closed") for e in map(event_of, process.lines))
 
 
 def event_of(line: Line) -> Mapping[str, object] | None:

@@ -7,12 +7,11 @@ from lab.core.fault import Matched
 from lab.core.flow import Direction
 from lab.core.hole import Passage
 from lab.core.prediction import GiveUp, State
+from lab.core.socket import SocketSample
 from lab.run.evidence import KernelFate, Noticing, Traffic
 from lab.run.forecast import EndForecast
+from lab.run.spec import ORPHANED
 from lab.testbed.ports import CaptureSummary, CutReceipt
-
-ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
-"""States that a socket enters when its program closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,27 @@ class EndFinding:
     program_error_at: float | None
     """When one of the lab's own programs was given an error; a second witness of the kernel's give-up."""
 
+    killed: bool
+    """Whether somebody else than the run ended its program by SIGKILL, which no program can do in answer to a loss."""
+
     counted: Mapping[str, int]
     """What this node sent again in the whole capture, every flow: retransmissions, keepalive and window probes."""
 
     counters: Mapping[str, int]
     """The kernel's own counts over the same time, by the same names."""
 
+    late_s: float
+    """By how much the node's sampler was woken too late at worst since the cut: the machine was busy, and its kernel's
+    timers may have been late as well."""
+
+    samples: Sequence[SocketSample]
+    """The socket as it was looked at, for the timeline."""
+
     total_retrans: int | None
     """tcpi_total_retrans of the flow's last sample."""
+
+    seen_until: float | None
+    """Last look at the socket, CLOCK_MONOTONIC; None where it was never seen."""
 
     @property
     def sends(self) -> bool:
@@ -103,6 +115,9 @@ class Findings:
     capture: CaptureSummary
     cut: CutReceipt
     healed: CutReceipt | None
+    ended_early: int
+    """FIN and RST segments of the flow before the cut was done, where the run is about a flow that is open."""
+
     watched_until: float
     """CLOCK_MONOTONIC."""
 

@@ -1,5 +1,6 @@
 """Finds the flow that the user means, from the node and the server's port alone."""
 
+import ipaddress
 from collections.abc import Sequence
 
 from lab.core.errors import UsageError
@@ -24,25 +25,61 @@ def wait_for_listener(node: Node, process: Process, port: int, patience: Patienc
     """
 
     def look() -> bool | None:
-        if any(s.state is TcpState.LISTEN and s.local.port == port for s in node.sockets()):
+        if any(s.local.port == port and reachable(s) for s in listeners(node)):
             return True
         refuse_exit(process, "listened")
         return None
 
     if patience.until(look, LISTEN_TIMEOUT_S) is None:
-        others = sorted({s.local.port for s in node.sockets() if s.state is TcpState.LISTEN})
-        seen = f"it listens on {', '.join(map(str, others))}" if others else "it listens on no port at all"
+        others = ", ".join(sorted({str(s.local if not reachable(s) else s.local.port) for s in listeners(node)}))
+        seen = f"it listens on {others}" if others else "it listens on no port at all"
         raise UsageError(
             f"The server runs, but after {LISTEN_TIMEOUT_S:g} s nobody listens on TCP port {port}; {seen}.",
             fix="give --port the port on which the server accepts connections from other hosts",
         )
 
 
-def find_flow(node: Node, process: Process, port: int, choice: str | None, patience: Patience) -> FourTuple:
-    """The client's established flow to the port, once data has gone both ways.
+def listeners(node: Node) -> list[SocketSample]:
+    """The node's listening sockets."""
+    return [s for s in node.sockets() if s.state is TcpState.LISTEN]
+
+
+def reachable(listener: SocketSample) -> bool:
+    """Whether other hosts can connect to it."""
+    return not ipaddress.ip_address(listener.local.address).is_loopback
+
+
+class Roll:
+    """The client's connections to the port, oldest first, by when each was first seen.
+
+    The kernel tells no age: inode numbers come in batches per processor. They settle the order of what appeared
+    between two looks only.
 
     Args:
         node: The client's.
+        port: The server's.
+    """
+
+    def __init__(self, node: Node, port: int) -> None:
+        self.node = node
+        self._port = port
+        self._since: dict[int, int] = {}
+        self._looks = 0
+
+    def look(self) -> list[SocketSample]:
+        """Those that are established now."""
+        self._looks += 1
+        found = established(self.node.sockets(), self._port)
+        for sample in found:
+            self._since.setdefault(sample.inode, self._looks)
+        return sorted(found, key=lambda s: (self._since[s.inode], s.inode))
+
+
+def find_flow(roll: Roll, process: Process, port: int, choice: str | None, patience: Patience) -> FourTuple:
+    """The client's established flow to the port.
+
+    Args:
+        roll: The client's connections.
         process: The client's program; its early exit is an error.
         port: The server's.
         choice: first, newest or a client port where several match; None insists on exactly one.
@@ -51,15 +88,20 @@ def find_flow(node: Node, process: Process, port: int, choice: str | None, patie
     Raises:
         UsageError: no flow, or several and no choice.
     """
+    seen: list[SocketSample] = []
 
     def look() -> FourTuple | None:
-        candidates = established(node.sockets(), port)
-        if not candidates:
+        seen[:] = roll.look()
+        if not seen:
             refuse_exit(process, "connected")
             return None
-        return _four_tuple(choose(candidates, choice))
+        if choice is not None and choice.isdecimal() and all(str(s.local.port) != choice for s in seen):
+            return None  # It may still come.
+        return four_tuple(choose(seen, choice))
 
     flow = patience.until(look, CONNECT_TIMEOUT_S)
+    if flow is None and seen:
+        choose(seen, choice)
     if flow is None:
         raise UsageError(
             f"The client runs, but after {CONNECT_TIMEOUT_S:g} s it has no connection to port {port}. {tail(process)}",
@@ -72,14 +114,14 @@ def wait_for_talk(node: Node, process: Process, flow: FourTuple, patience: Patie
     """Return once a byte has gone each way, True; False where only silence or one way was seen.
 
     Raises:
-        UsageError: the client exited before.
+        UsageError: the client exited before, or let go of the flow.
     """
 
     def look() -> bool | None:
         sample = sample_of(node.sockets(), flow)
         if sample is None:
             refuse_exit(process, "talked")
-            return None
+            raise UsageError(f"The client's connection ended before data had gone both ways. {tail(process)}")
         # The SYN is acknowledged as one byte.
         return True if sample.bytes_acked > 1 and sample.bytes_received > 0 else None
 
@@ -103,9 +145,8 @@ def wait_for_window_probe(node: Node, flow: FourTuple, patience: Patience) -> No
 
 
 def established(samples: Sequence[SocketSample], port: int) -> list[SocketSample]:
-    """The sockets connected to the port, oldest first: inode numbers grow."""
-    found = [s for s in samples if s.state is TcpState.ESTABLISHED and s.remote.port == port]
-    return sorted(found, key=lambda s: s.inode)
+    """The sockets connected to the port."""
+    return [s for s in samples if s.state is TcpState.ESTABLISHED and s.remote.port == port]
 
 
 def sample_of(samples: Sequence[SocketSample], flow: FourTuple) -> SocketSample | None:
@@ -137,6 +178,19 @@ def choose(candidates: Sequence[SocketSample], choice: str | None) -> SocketSamp
     return candidates[0]
 
 
+def refuse_closed(sample: SocketSample | None, process: Process) -> None:
+    """Raise where the flow to be cut is not open at both ends any more."""
+    if sample is None:
+        refuse_exit(process, "could be cut off")
+        raise UsageError(f"The client's connection ended before the cut. {tail(process)}")
+    if sample.state is not TcpState.ESTABLISHED:
+        who = "server" if sample.state is TcpState.CLOSE_WAIT else "client"
+        raise UsageError(
+            f"The {who} closed the connection before the cut ({sample.state.name}). {tail(process)}",
+            fix="let the programs keep it open, or cut earlier: --cut-after T",
+        )
+
+
 def refuse_exit(process: Process, verb: str) -> None:
     """Raise where the program has ended before it did what the run needs."""
     if process.returncode is not None:
@@ -151,5 +205,6 @@ def tail(process: Process) -> str:
     return "Its last lines: " + " | ".join(lines) if lines else "It printed nothing."
 
 
-def _four_tuple(sample: SocketSample) -> FourTuple:
+def four_tuple(sample: SocketSample) -> FourTuple:
+    """The flow of a socket at the client's end."""
     return FourTuple(client=sample.local, server=sample.remote)

@@ -13,6 +13,9 @@ from lab.core.prediction import GiveUp, Situation, State
 from lab.core.socket import SocketOptions, SocketSample, Timer
 from lab.testbed.ports import Node
 
+SAME_PACKET_S = 0.05
+"""The kernel tells when it last received in whole milliseconds, and one sample is never as quick as another."""
+
 HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
 """States whose end counts from the last packet received, although the socket is not idle."""
 
@@ -44,7 +47,7 @@ class EndForecast:
         """When this end last received anything, CLOCK_MONOTONIC; None without a sample."""
         if self.sample is None:
             return None
-        return _heard_at(self.sample)
+        return heard_at(self.sample)
 
     def branch(self, *, sends: bool) -> GiveUp:
         """The branch that applies."""
@@ -65,10 +68,15 @@ class EndForecast:
             return heard_at
         return sent_at
 
-    def due(self, sent_at: float | None) -> tuple[float, float] | None:
-        """When the end is due, CLOCK_MONOTONIC, as far as known now; None for never."""
+    def due(self, sent_at: float | None, heard_at: float | None = None) -> tuple[float, float] | None:
+        """When the end is due, CLOCK_MONOTONIC, as far as known now; None for never.
+
+        Args:
+            sent_at: First lost send; None for an idle end.
+            heard_at: Last packet received; None takes what was known before the cut.
+        """
         window = self.branch(sends=sent_at is not None).window_s
-        anchor = self.anchor(sent_at, self.heard_at)
+        anchor = self.anchor(sent_at, self.heard_at if heard_at is None else heard_at)
         if window is None or anchor is None:
             return None
         return anchor + window[0], anchor + window[1]
@@ -139,14 +147,22 @@ def forecast(
     )
 
 
-def _heard_at(sample: SocketSample) -> float:
+def heard_at(sample: SocketSample) -> float:
+    """When the socket last received anything, CLOCK_MONOTONIC."""
     return sample.at - min(sample.last_ack_received_s, sample.last_data_received_s)
 
 
 def _keepalive_due(sample: SocketSample | None) -> float | None:
     if sample is None or sample.timer is not Timer.KEEPALIVE or sample.expires_s is None:
         return None
-    return sample.at + sample.expires_s - _heard_at(sample)
+    return sample.at + sample.expires_s - heard_at(sample)
+
+
+def outdated(old: SocketSample | None, new: SocketSample | None) -> bool:
+    """Whether the keepalive timer was set anew between two samples, so that a forecast from the old one is off."""
+    if old is None or new is None or Timer.KEEPALIVE not in (old.timer, new.timer):
+        return False
+    return old.timer is not new.timer or heard_at(new) - heard_at(old) > SAME_PACKET_S
 
 
 def _plain_rto(sample: SocketSample | None) -> float | None:

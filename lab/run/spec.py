@@ -11,6 +11,9 @@ from lab.core.profiles import PROFILES, Profile
 from lab.core.socket import SocketOptions
 
 MIN_PORT, MAX_PORT = 1, 65535
+ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
+"""States that a socket enters when its program closes it."""
+
 NODES = ("client", "router", "server")
 FLOW_CHOICES = ("first", "newest")
 
@@ -107,6 +110,11 @@ class RunSpec:
     """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""
 
     firewall: str = "auto"
+
+    @property
+    def closes(self) -> bool:
+        """Whether the run is about a connection that a program closes."""
+        return bool({self.client_state, self.server_state} & ORPHANED)
 
     def __post_init__(self) -> None:
         _check_port("The port", self.port)

@@ -6,14 +6,15 @@ death that comes late is seen as late and not as missing.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.core.socket import SocketSample, TcpState
-from lab.run.evidence import is_orphan
-from lab.run.findings import ORPHANED
-from lab.run.forecast import EndForecast
+from lab.run.evidence import orphaned
+from lab.run.forecast import EndForecast, heard_at
 from lab.run.patience import Patience
+from lab.run.spec import ORPHANED
 from lab.testbed.ports import SocketTrack
 
 LOOK_S = 0.25
@@ -24,6 +25,9 @@ LATE_S = 1.0
 
 SETTLE_S = 0.3
 """After the last fate is known: lets programs print what they were told."""
+
+TELL_S = 5.0
+"""How long a client is waited for that has not shown yet what it makes of its kernel's end, beside the user's limit."""
 
 QUIET_WATCH_S = 5.0
 """How long to watch at least when the user set no limit."""
@@ -49,14 +53,14 @@ class EndWatch:
     def due_until(self, cut_at: float) -> float | None:
         """Look once. Until when this end needs watching, CLOCK_MONOTONIC; None: its fate is known or nothing is due."""
         self.seen = self.track()
-        if self.gone or self.let_go(cut_at):
+        if self.gone or self.let_go:
             return None
         if self.sent_at is None:
-            waiting = (s for s in self.seen.samples if s.at >= cut_at and awaits_acknowledgment(s))
-            self.sent_at = next((sent_at(sample, cut_at) for sample in waiting), None)
+            self.sent_at = first_send(self.seen.samples, cut_at)
         if self.healed_at is not None and self.caught_up(self.healed_at):
             return None
-        due = self.forecast.due(self.sent_at)
+        last = self.seen.samples[-1] if self.seen.samples else None
+        due = self.forecast.due(self.sent_at, None if last is None else heard_at(last))
         return None if due is None else due[1] + LATE_S
 
     def caught_up(self, since: float) -> bool:
@@ -72,21 +76,38 @@ class EndWatch:
             times += [after.at] * max(after.total_retrans - before.total_retrans, 0)
         return times
 
-    def let_go(self, cut_at: float) -> bool:
-        """Whether the program has closed the socket: what its kernel still does is nobody's wait any more."""
-        if self.forecast.state in ORPHANED or self.seen is None:
-            return False
-        return any(s.at >= cut_at and is_orphan(s) for s in self.seen.samples)
-
     @property
     def gone(self) -> bool:
         """Whether the kernel has let the socket go."""
         return self.seen is not None and self.seen.gone_at is not None
 
+    @property
+    def let_go(self) -> bool:
+        """Whether the program has closed a socket that the run expected to be open."""
+        last = self.seen.samples[-1] if self.seen is not None and self.seen.samples else None
+        return last is not None and self.forecast.state not in ORPHANED and orphaned(last)
 
-def sent_at(sample: SocketSample, cut_at: float) -> float:
-    """When the socket last sent, but not before the cut: a SYN does not count as sent data to the kernel."""
-    return max(sample.at - sample.last_data_sent_s if sample.unacked else sample.at, cut_at)
+
+def first_send(samples: Sequence[SocketSample], cut_at: float) -> float | None:
+    """When the end sent what was first seen waiting for an acknowledgment after the cut, CLOCK_MONOTONIC.
+
+    The kernel tells when data was last sent. A FIN is no data, so its sending lies after the last look that saw nothing
+    waiting; and what a socket tells that never sent any is no instant at all.
+    """
+    quiet_at = -math.inf
+    for sample in samples:
+        if not awaits_acknowledgment(sample):
+            quiet_at = sample.at
+        elif sample.at >= cut_at:
+            return max(sent_at(sample), quiet_at)
+    return None
+
+
+def sent_at(sample: SocketSample) -> float:
+    """When the socket last sent data; before its first data that is the sample's own instant."""
+    if sample.state is TcpState.SYN_SENT or not sample.unacked:
+        return sample.at
+    return sample.at - sample.last_data_sent_s
 
 
 def awaits_acknowledgment(sample: SocketSample) -> bool:
@@ -105,6 +126,8 @@ def watch(
     do_what_is_due: Callable[[], None] = lambda: None,
     next_at: Callable[[], float | None] = lambda: None,
     on_look: Callable[[], None] = lambda: None,
+    told: Callable[[], bool] = lambda: True,
+    tell_s: float = TELL_S,
 ) -> float:
     """Watch until every fate is known, or the user's time is over.
 
@@ -116,6 +139,8 @@ def watch(
         do_what_is_due: Acts and heals; called before each look.
         next_at: When it has something to do next, CLOCK_MONOTONIC; None: nothing more.
         on_look: Called after each look; narrates.
+        told: Whether the client has shown that it knows; waited for once no kernel has anything left to tell.
+        tell_s: How long for, at most.
 
     Returns:
         When the watch ended, CLOCK_MONOTONIC.
@@ -129,10 +154,15 @@ def watch(
         now, ahead = patience.now(), next_at()
         if limit is not None and now >= limit:
             return now
-        all_gone = all(end.gone or end.let_go(cut_at) for end in ends)
+        all_gone = all(end.gone or end.let_go for end in ends)
         nothing_due = limit is None and now >= least and now >= max(dues, default=now)
         if ahead is None and (all_gone or nothing_due):
-            patience.pause(SETTLE_S)
+            patience.until(lambda: told() or None, _left(limit, now, tell_s), step_s=0.1)
+            patience.pause(_left(limit, patience.now(), SETTLE_S))
             return patience.now()
         wake_at = min(at for at in (now + LOOK_S, limit, ahead) if at is not None)
         patience.pause(max(wake_at - now, 0.001))
+
+
+def _left(limit: float | None, now: float, wanted_s: float) -> float:
+    return wanted_s if limit is None else max(min(wanted_s, limit - now), 0.0)

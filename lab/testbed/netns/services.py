@@ -14,6 +14,7 @@ import socket
 import warnings
 from typing import Final, NoReturn
 
+from lab.core.errors import InvalidRun
 from lab.testbed.netns import hosted, kernel, links, priority
 from lab.testbed.netns.child import become
 from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds
@@ -70,10 +71,15 @@ class Services:
         """Have a service started in this node; the descriptor that comes with the answer leads to it."""
         near, far = socket.socketpair()
         namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in _NAMESPACES]
-        send_with_fds(self._requests, (name, self._spec), [far.fileno(), *namespaces])
-        for fd in namespaces:
-            os.close(fd)
-        far.close()
+        try:
+            send_with_fds(self._requests, (name, self._spec), [far.fileno(), *namespaces])
+        except OSError as error:
+            near.close()
+            raise InvalidRun(f"The process that starts the {name} ended unexpectedly.") from error
+        finally:
+            for fd in namespaces:
+                os.close(fd)
+            far.close()
         return Attached(None, fd=near.detach())
 
 

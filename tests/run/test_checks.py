@@ -1,0 +1,301 @@
+"""A run owes its proofs first, then its prediction; each way to fail is one failed check with its reason."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lab.core.fault import Matched
+from lab.core.flow import Direction
+from lab.core.socket import SocketOptions
+from lab.core.timeline import ClockPair
+from lab.core.verdict import Kind, Outcome, judge, why
+from lab.run.checks import disturbed, judged, predictions, proofs
+from lab.run.evidence import KernelFate, Noticing
+from lab.run.findings import BystanderFinding, Findings
+from lab.testbed.ports import CutReceipt
+from tests.run.cases import (
+    COPIES_S,
+    SENT_AT,
+    WALL,
+    copies,
+    copy_at,
+    gave_up,
+    made_client,
+    made_findings,
+    made_forecast,
+    made_passage,
+    made_server,
+    nothing,
+    quiet,
+    segment,
+    summary,
+    window_of,
+)
+
+
+def outcome(found: Findings) -> Outcome:
+    return judge([*proofs(found), *predictions(found)])
+
+
+def failed(found: Findings) -> list[str]:
+    return [
+        check.name for check in (*proofs(found), *predictions(found)) if not check.ok and check.kind is not Kind.NOTE
+    ]
+
+
+def notes(found: Findings) -> list[str]:
+    return [check.name for check in predictions(found) if check.kind is Kind.NOTE]
+
+
+def test_a_run_by_the_book_is_confirmed() -> None:
+    assert failed(made_findings()) == []
+    assert outcome(made_findings()) is Outcome.CONFIRMED
+
+
+FORWARD, RETURN = made_passage(Direction.FORWARD, 10), made_passage(Direction.RETURN, 1)
+STEPPED = (ClockPair(WALL, 98.5), ClockPair(WALL + 8.8 + 0.02, 107.3))
+
+UNPROVEN: dict[str, tuple[dict[str, Any], str]] = {
+    "a rule that never bit": (
+        {"matched": Matched(0, 1), "passages": (made_passage(Direction.FORWARD, 0), RETURN)},
+        "rule-matched-forward",
+    ),
+    "a rule that dropped what no capture misses": ({"matched": Matched(11, 1)}, "rule-equals-capture-forward"),
+    "a capture that misses what no rule dropped": ({"matched": Matched(9, 1)}, "rule-equals-capture-forward"),
+    "the same the other way": ({"matched": Matched(10, 2)}, "rule-equals-capture-return"),
+    "losses before the cut": (
+        {"passages": (replace(FORWARD, missing=(segment(99.0), *FORWARD.missing[1:])), RETURN)},
+        "rule-equals-capture-forward",
+    ),
+    "a segment that crossed": (
+        {"passages": (replace(FORWARD, crossed=(segment(101.0),)), RETURN)},
+        "nothing-crossed",
+    ),
+    "a segment from nowhere": ({"passages": (FORWARD, replace(RETURN, strangers=(segment(101.0),)))}, "no-strangers"),
+    "ICMP": ({"icmp": 1}, "no-icmp"),
+    "a flow that was closed already": ({"ended_early": 1}, "open-at-cut"),
+    "packets dropped by the capture": ({"capture": summary(dropped={"left": 0, "right": 1})}, "capture-complete"),
+    "a capture that began too late": ({"capture": summary(started_at=99.5)}, "capture-complete"),
+    "a capture that ended too early": ({"capture": summary(stopped_at=107.0)}, "capture-complete"),
+    "a clock that was stepped": ({"capture": summary(clocks=STEPPED)}, "clocks-steady"),
+    "a clock that was read once": ({"capture": summary(clocks=STEPPED[:1])}, "clocks-steady"),
+    "a dead bystander": ({"bystander": BystanderFinding(alive=False, lost=0, longest_gap_s=0.2)}, "bystander-unharmed"),
+    "a bystander with losses": ({"bystander": BystanderFinding(True, 1, 0.2)}, "bystander-unharmed"),
+    "a bystander that was silent": ({"bystander": BystanderFinding(True, 0, 2.5)}, "bystander-unharmed"),
+    "counters that disagree with the capture": (
+        {"client": made_client(counters={"retransmissions": 9, "keepalive-probes": 0, "window-probes": 0})},
+        "client-counters-agree",
+    ),
+    "counters of a kind that the capture does not show": (
+        {"server": made_server(counters={"retransmissions": 0, "keepalive-probes": 1, "window-probes": 0})},
+        "server-counters-agree",
+    ),
+    "a socket that nobody saw": ({"server": made_server(seen_until=None)}, "server-watched"),
+    "a socket that was looked at too early": ({"server": made_server(seen_until=106.0)}, "server-watched"),
+    "a death that two witnesses date differently": (
+        {"client": made_client(program_error_at=SENT_AT + 6.7)},
+        "client-witnesses-agree",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNPROVEN)
+def test_a_run_is_invalid_with(case: str) -> None:
+    changes, name = UNPROVEN[case]
+    found = made_findings(**changes)
+
+    assert failed(found) == [name]
+    assert outcome(found) is Outcome.INVALID
+    assert (why(proofs(found)) or "").startswith(f"{name}: ")
+
+
+def test_a_death_that_is_dated_loosely_proves_nothing_where_the_verdict_hangs_on_it() -> None:
+    low, high = window_of(made_client())
+    straddling = made_client(fate=gave_up(high, within_s=0.1), program_error_at=None)
+    inside = made_client(fate=gave_up((low + high) / 2, within_s=(high - low) / 2.05), program_error_at=None)
+    assert inside.fate.within_s > 0.02
+
+    assert "client-death-dated" in failed(made_findings(client=straddling))
+    assert "client-death-dated" not in failed(made_findings(client=inside))
+
+
+def test_an_end_that_never_had_a_socket_need_not_be_watched() -> None:
+    unborn = made_server(seen_until=None, forecast=replace(made_forecast(), sample=None))
+
+    assert failed(made_findings(server=unborn)) == []
+
+
+def test_what_a_busy_machine_can_spoil_is_worth_repeating_and_a_missing_rule_is_not() -> None:
+    spoilt = made_findings(capture=summary(dropped={"left": 3, "right": 0}))
+    broken = made_findings(matched=Matched(0, 1), capture=summary(dropped={"left": 3, "right": 0}))
+
+    assert disturbed(proofs(spoilt))
+    assert not disturbed(proofs(broken))
+    assert not disturbed(proofs(made_findings()))
+
+
+@pytest.mark.parametrize("by_s", [-0.5, 0.5])
+def test_a_death_outside_the_window_refutes(by_s: float) -> None:
+    low, high = window_of(made_client())
+    at = low + by_s if by_s < 0 else high + by_s
+    found = made_findings(client=made_client(fate=gave_up(at), program_error_at=at), watched_until=108.0)
+    found = replace(found, capture=summary(stopped_at=109.0), server=made_server(seen_until=107.9))
+
+    assert "client-window" in failed(found)
+    assert outcome(found) is Outcome.REFUTED
+
+
+def test_a_death_for_another_reason_refutes() -> None:
+    found = made_findings(client=made_client(fate=gave_up(cause="user-timeout")))
+
+    assert failed(found) == ["client-cause"]
+    assert outcome(found) is Outcome.REFUTED
+
+
+def test_a_death_where_nothing_was_due_refutes() -> None:
+    found = made_findings(server=made_server(fate=gave_up(103.0, "keepalive")))
+
+    assert failed(found) == ["server-alive"]
+
+
+def test_too_few_copies_refute_although_the_death_is_in_its_window() -> None:
+    traffic = quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:-2]))
+    found = made_findings(client=made_client(traffic=traffic))
+
+    assert {"client-rule", "client-copies"} <= set(failed(found))
+
+
+def test_outliving_the_window_refutes() -> None:
+    found = made_findings(client=made_client(fate=nothing(), program_error_at=None, seen_until=107.15))
+    _, high = window_of(found.client)
+
+    assert found.watched_until > high
+    assert failed(found) == ["client-alive"]
+
+
+def short_watch(until: float = 103.0, **changes: Any) -> Findings:
+    client = made_client(
+        traffic=quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:5])),
+        fate=nothing(),
+        noticing=Noticing(None, None, None),
+        program_error_at=None,
+        seen_until=until,
+        counted={},
+        counters={},
+    )
+    return made_findings(client=replace(client, **changes), server=made_server(seen_until=until), watched_until=until)
+
+
+def test_a_watch_that_ends_before_the_window_is_confirmed_up_to_its_horizon_and_says_so() -> None:
+    assert failed(short_watch()) == []
+    assert notes(short_watch()) == ["client-horizon"]
+
+
+def test_at_the_horizon_the_copies_that_were_due_must_have_left() -> None:
+    silent = short_watch(traffic=quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:1])))
+
+    assert failed(silent) == ["client-copies"]
+
+
+def test_a_watch_that_ends_with_the_window_has_seen_neither_end_nor_survival() -> None:
+    _, high = window_of(made_client())
+    found = short_watch(high + 0.001, traffic=quiet(lost_at=SENT_AT, copies=copies()))
+
+    assert failed(found) == []
+    assert notes(found) == ["client-horizon"]
+
+
+def closed(at: float) -> KernelFate:
+    return replace(nothing(), closed_at=at)
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.5])
+def test_a_program_that_closes_before_the_kernel_must_give_up_refutes_nothing(share: float) -> None:
+    low, high = window_of(made_client())
+    found = made_findings(client=made_client(fate=closed(low + share * (high - low)), program_error_at=None))
+
+    assert failed(found) == []
+    assert any("its program closed it" in check.detail for check in predictions(found))
+
+
+def test_a_program_that_closes_long_after_the_window_shows_that_the_kernel_did_not_give_up() -> None:
+    _, high = window_of(made_client())
+    found = made_findings(client=made_client(fate=closed(high + 0.3), program_error_at=None))
+
+    assert failed(found) == ["client-alive"]
+
+
+def healed_at(at: float, **changes: Any) -> Findings:
+    return made_findings(healed=CutReceipt(at, at + 0.0001), **changes)
+
+
+def recovering(heal: float, copy: float, recovered: float | None) -> Findings:
+    sent = (*copies(COPIES_S[:4]), copy_at(copy))
+    traffic = quiet(lost_at=SENT_AT, copies=sent, recovered_at=recovered)
+    client = made_client(
+        traffic=traffic, fate=nothing(), program_error_at=None, counted={}, counters={}, seen_until=107.0
+    )
+    return healed_at(heal, client=client)
+
+
+def test_a_heal_in_time_is_followed_by_delivery_at_the_next_copy() -> None:
+    copy = SENT_AT + COPIES_S[4]
+
+    assert failed(recovering(102.0, copy, copy + 0.0003)) == []
+
+
+@pytest.mark.parametrize(
+    ("copy", "recovered"),
+    [
+        pytest.param(SENT_AT + COPIES_S[4], None, id="never"),
+        pytest.param(SENT_AT + COPIES_S[4], SENT_AT + COPIES_S[4] + 0.5, id="long-after-the-copy"),
+        pytest.param(SENT_AT + COPIES_S[5], SENT_AT + COPIES_S[5] + 0.001, id="a-copy-late"),
+    ],
+)
+def test_a_recovery_that_comes_otherwise_refutes(copy: float, recovered: float | None) -> None:
+    assert failed(recovering(102.0, copy, recovered)) == ["client-recovery"]
+
+
+def test_a_heal_inside_the_window_may_come_before_the_end_or_after_it() -> None:
+    low, high = window_of(made_client())
+    middle = (low + high) / 2
+    last = SENT_AT + COPIES_S[-1] + 1.02
+    traffic = quiet(lost_at=SENT_AT, copies=(*copies(), copy_at(last)), recovered_at=last + 0.001)
+    lived = made_client(traffic=traffic, fate=nothing(), program_error_at=None, seen_until=107.0)
+
+    assert "client-alive" not in failed(healed_at(min(middle, last - 0.01), client=lived))
+    assert failed(healed_at(high - 0.001)) == []
+
+
+def test_an_idle_end_whose_keepalive_was_due_after_the_heal_lives_on() -> None:
+    options = SocketOptions(keepalive=True, keepalive_idle_s=2.0, keepalive_interval_s=1.0, keepalive_count=2)
+    idle = made_server(forecast=made_forecast(options))
+    assert idle.window is not None
+    assert idle.window[1] < 107.0
+
+    assert "server-alive" not in failed(healed_at(101.0, server=idle))
+    assert "server-alive" in failed(made_findings(server=idle)), "without a heal it had to die"
+
+
+def died_late(**changes: Any) -> Findings:
+    """The client's kernel gave up half a second after its window."""
+    at = window_of(made_client())[1] + 0.5
+    client = made_client(fate=gave_up(at), program_error_at=at, **changes)
+    found = made_findings(client=client, watched_until=108.0)
+    return replace(found, capture=summary(stopped_at=109.0), server=made_server(seen_until=107.9))
+
+
+def test_a_prediction_that_failed_while_the_machine_was_busy_is_invalid_and_worth_repeating() -> None:
+    checks = judged(died_late(late_s=0.035))
+    assert judge(checks) is Outcome.INVALID
+    assert disturbed(checks)
+    assert "client-undisturbed" in str(why(checks))
+
+
+def test_a_prediction_that_failed_on_a_calm_machine_stays_refuted() -> None:
+    assert judge(judged(died_late())) is Outcome.REFUTED
+
+
+def test_a_busy_machine_spoils_no_prediction_that_held() -> None:
+    assert judge(judged(made_findings(client=made_client(late_s=0.5)))) is Outcome.CONFIRMED
