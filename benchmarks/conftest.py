@@ -13,16 +13,27 @@ MACHINE = pytest.StashKey[str]()
 
 TEXT = """# What it costs
 
-Every figure is a ratio of two costs that were measured in the same run, taking turns, since a machine's speed and load
-are not a property of the lab. Medians, with the middle half of the measurements in brackets where there are many.
+Every figure stands beside one that was measured in the same run, in turns where that is possible: a machine's speed and
+its load are no property of the lab. Medians, with the middle half of the measurements in brackets.
 
-`make bench` measures all of it and prints this table; `make bench BENCH_OUT=docs/bench.md` writes this page.
+`make bench` measures all of it and prints this table; `make bench BENCH_OUT=docs/bench.md` writes this page. It takes
+three to six minutes, most of them tshark's.
 
-Measured on: {machine}.
+Measured on: {machine} when it began.
 
 {table}
 
-What the figures mean, row by row, is said in the docstrings under `benchmarks/`.
+- The hand-written script is `benchmarks/by_hand.sh`: the same namespaces, links, addresses and routes of both families,
+  offloads and sysctls, by as few processes as iproute2 allows. It starts no processes in the namespaces, makes no names
+  resolve, and nothing removes what it made if it is killed. The lab's testbed has all that, which is why its end alone
+  takes longer: its processes have to be gone when `close` returns. Its beginning is over when every node has answered.
+- A cut is timed from the call to the return of the commit, after which nothing of the flow passes; the two commands
+  from the start of the first to the end of the second. In the firewall's process nothing but reading the table lies
+  before the commit; by `testbed.router.cut` one message to that process does, which on a busy machine waits its turn.
+- The bulk flow fills the path, with two processors for its two ends, the router and the capture. What the capture then
+  loses the kernel counts; it is reported and makes a run INVALID. A larger ring (`ring_bytes`) loses less or nothing.
+  The flows of ordinary runs, a few segments per second, lose none.
+- A death is dated to half the interval between the last look that saw the socket and the first that did not.
 """
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lab.core.errors import EnvironmentNotReady, LabError, Unsupported, UsageError
+from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.fault import Fault, Matched
 from lab.core.flow import Direction
 from lab.testbed.ports import CutReceipt
@@ -153,7 +153,13 @@ class Firewall:
         return entry
 
     def _read(self, entry: _Entry, fault: Fault) -> Matched:
-        count = dict(zip(fault.direction.directions, self._table.packets(entry.number, fault), strict=True))
+        wanted, counts = fault.direction.directions, self._table.packets(entry.number, fault)
+        if len(counts) != len(wanted):
+            raise InvalidRun(
+                f"{len(wanted)} rules of the lab's own were expected, {len(counts)} are there. Somebody else changed "
+                f"the rules of {_describe(fault)}."
+            )
+        count = dict(zip(wanted, counts, strict=True))
         return Matched(forward=count.get(Direction.FORWARD, 0), return_=count.get(Direction.RETURN, 0))
 
 

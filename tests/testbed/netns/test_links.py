@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from lab.core.errors import Unsupported
 from lab.testbed.netns import NetnsTestbed, links, rtnetlink
 from lab.testbed.netns.layout import LINKS, NODES, hosts_file
 from lab.testbed.netns.nodes import NetnsNode
@@ -92,3 +93,14 @@ def test_hosts_of_both_families_name_the_same_nodes() -> None:
         f"{LINKS[0].inner.ipv6} router",
         f"{LINKS[1].outer.ipv6} server",
     ]
+
+
+@pytest.mark.parametrize("node", ["client", "router", "server"])
+def test_a_node_has_a_socket_table_of_its_own_that_is_quick_to_list(testbed: NetnsTestbed, node: str) -> None:
+    try:
+        entries = getattr(testbed, node).read_sysctl("net.ipv4.tcp_ehash_entries")
+    except Unsupported:
+        pytest.skip("kernels before 6.1 have one table for the whole machine")
+
+    # A shared table shows as a negative number.
+    assert 0 < int(entries) <= 4096
