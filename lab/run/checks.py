@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from lab.core.aftermath import Aftermath, judge
 from lab.core.aftermath_rules import Observed
 from lab.core.flow import Direction
-from lab.core.prediction import CopyKind
+from lab.core.prediction import Cause, CopyKind
 from lab.core.segment_class import Trigger
 from lab.core.verdict import Check, Kind
 from lab.run.findings import EndFinding, Findings
@@ -78,7 +78,7 @@ def proofs(found: Findings) -> list[Check]:
     """Every proof, passed or failed."""
     checks = [
         _capture_complete(found),
-        _open_at_cut(found),
+        *_open_at_cut(found),
         *(_rules_bit(found, passage.direction) for passage in found.passages),
         *(_rules_agree(found, passage.direction) for passage in found.passages),
         _nothing_crossed(found),
@@ -105,9 +105,10 @@ def _capture_complete(found: Findings) -> Check:
     )
 
 
-def _open_at_cut(found: Findings) -> Check:
+def _open_at_cut(found: Findings) -> Iterator[Check]:
     count = found.ended_early
-    return Check("open-at-cut", count == 0, f"{count} FIN or RST of the flow passed before it was cut")
+    if count is not None:
+        yield Check("open-at-cut", count == 0, f"{count} FIN or RST of the flow passed before it was cut")
 
 
 def _rules_bit(found: Findings, direction: Direction) -> Check:
@@ -242,7 +243,7 @@ def _predicted(end: EndFinding, what: str, ok: bool, detail: str) -> Check:
 def _healed_in_time(end: EndFinding, found: Findings) -> bool:
     """Whether the path came back before the kernel had to give up; inside the window either may come first."""
     due = end.window
-    if found.healed is None:
+    if found.healed is None or (end.let_go_at is not None and end.let_go_at < found.healed.began_at):
         return False
     return due is None or found.healed.done_at < due[0] or (end.fate.gone_at is None and found.healed.done_at <= due[1])
 
@@ -302,15 +303,27 @@ def aftermath(end: EndFinding, gone_at: float) -> Aftermath:
 
 
 def _recovery(end: EndFinding, found: Findings) -> Iterator[Check]:
-    """A heal before the give-up: delivery at the next backed-off copy, and nobody gives up."""
+    """A heal before the give-up: the next backed-off copy is answered, and the kernel does not give up.
+
+    With an acknowledgment where the other end still stands, with a RST where its kernel or program had let go of it.
+    """
     assert found.healed is not None
     after = [c.segment.time_s for c in end.traffic.copies if c.segment.time_s > found.healed.began_at]
-    recovered, latest = end.traffic.recovered_at, _next_copy_until(end, found.healed.began_at)
-    ok = bool(after) and recovered is not None and recovered - after[0] < DELAYED_ACK_S and end.fate.gone_at is None
+    latest, gone_at = _next_copy_until(end, found.healed.began_at), end.fate.gone_at
+    reset = end.fate.cause == Cause.RESET.value and _ended_before(found.other(end), found.healed.began_at)
+    # A death by a RST is not announced and so dated loosely: the earliest instant that it can have been.
+    answered = gone_at - end.fate.within_s if reset and gone_at is not None else end.traffic.recovered_at
+    ok = bool(after) and answered is not None and answered - after[0] < DELAYED_ACK_S and (reset or gone_at is None)
     ok = ok and (latest is None or after[0] <= latest)
-    seen = "never" if recovered is None else f"{recovered - found.healed.done_at:.3f} s after the heal"
+    how = "reset" if reset else "delivered"
+    seen = "never" if answered is None else f"{answered - found.healed.done_at:.3f} s after the heal"
     copy = "no copy came" if not after else f"first copy {after[0] - found.healed.done_at:.3f} s after it"
-    yield _predicted(end, "recovery", ok, f"delivered {seen}; {copy}")
+    yield _predicted(end, "recovery", ok, f"{how} {seen}; {copy}")
+
+
+def _ended_before(end: EndFinding, instant: float) -> bool:
+    """Whether the end's kernel had given up, or its program had closed, by then."""
+    return any(at is not None and at < instant for at in (end.fate.gone_at, end.let_go_at))
 
 
 def _next_copy_until(end: EndFinding, since: float) -> float | None:

@@ -279,9 +279,9 @@ def _up_to(until: float, segments: Iterable[Segment]) -> tuple[Segment, ...]:
     return tuple(segment for segment in segments if segment.time_s <= until)
 
 
-def _ended_early(segments: Iterable[Segment], watched: Watched) -> int:
+def _ended_early(segments: Iterable[Segment], watched: Watched) -> int | None:
     if watched.spec.closes:
-        return 0
+        return None
     return sum(
         1
         for s in segments

@@ -115,8 +115,8 @@ class Findings:
     capture: CaptureSummary
     cut: CutReceipt
     healed: CutReceipt | None
-    ended_early: int
-    """FIN and RST segments of the flow before the cut was done, where the run is about a flow that is open."""
+    ended_early: int | None
+    """FIN and RST segments of the flow before the cut was done; None where the run is about a flow that is closed."""
 
     watched_until: float
     """CLOCK_MONOTONIC."""
@@ -131,6 +131,10 @@ class Findings:
     def ends(self) -> tuple[EndFinding, EndFinding]:
         """Client and server."""
         return self.client, self.server
+
+    def other(self, end: EndFinding) -> EndFinding:
+        """The peer of this end."""
+        return self.server if end.name == self.client.name else self.client
 
     @property
     def horizon_s(self) -> float:

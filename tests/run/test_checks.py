@@ -12,7 +12,7 @@ from lab.core.timeline import ClockPair
 from lab.core.verdict import Kind, Outcome, judge, why
 from lab.run.checks import disturbed, judged, predictions, proofs
 from lab.run.evidence import KernelFate, Noticing
-from lab.run.findings import BystanderFinding, Findings
+from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.testbed.ports import CutReceipt
 from tests.run.cases import (
     COPIES_S,
@@ -299,3 +299,42 @@ def test_a_prediction_that_failed_on_a_calm_machine_stays_refuted() -> None:
 
 def test_a_busy_machine_spoils_no_prediction_that_held() -> None:
     assert judge(judged(made_findings(client=made_client(late_s=0.5)))) is Outcome.CONFIRMED
+
+
+def test_a_program_that_let_go_before_the_heal_has_nothing_to_recover() -> None:
+    """An application's own timeout, then the path comes back: the closed socket sends no more copies."""
+    traffic = quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:4]))
+    client = made_client(traffic=traffic, fate=closed(102.0), program_error_at=None, counted={}, counters={})
+
+    assert failed(healed_at(104.0, client=client)) == []
+
+
+def server_told_at_last(client: EndFinding, cause: str = "reset") -> Findings:
+    """The client has ended; the path comes back; the server's next copy is answered by a RST."""
+    copy = SENT_AT + COPIES_S[6]
+    server = made_server(
+        traffic=quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:7])),
+        fate=gave_up(copy + 0.05, cause, within_s=0.05),
+        program_error_at=None,
+        counted={},
+        counters={},
+    )
+    return healed_at(104.0, client=client, server=server)
+
+
+def test_after_a_heal_a_peer_that_has_ended_answers_the_next_copy_with_a_reset() -> None:
+    ended = made_client(fate=closed(102.0), program_error_at=None)
+    alive = made_client(
+        fate=nothing(), traffic=quiet(), program_error_at=None, counted={}, counters={}, seen_until=107.0
+    )
+
+    assert failed(server_told_at_last(ended)) == []
+    assert failed(server_told_at_last(alive)) == ["server-recovery"]
+    assert failed(server_told_at_last(ended, "retries2")) == ["server-recovery"]
+
+
+def test_where_the_run_is_about_a_close_nobody_claims_that_the_flow_was_open() -> None:
+    names = [check.name for check in proofs(made_findings(ended_early=None))]
+
+    assert "open-at-cut" not in names
+    assert "open-at-cut" in [check.name for check in proofs(made_findings())]

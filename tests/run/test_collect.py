@@ -247,7 +247,7 @@ def test_a_fin_of_the_flow_before_the_cut_is_found_whatever_its_direction() -> N
 
     assert collecting._ended_early([fin, later, others], watched()) == 1
     closing = cast("Any", type("Spec", (), {"closes": True}))
-    assert collecting._ended_early([fin], watched(spec=closing)) == 0
+    assert collecting._ended_early([fin], watched(spec=closing)) is None
 
 
 def passages(near: list[Segment], far: list[Segment], until: float) -> tuple[Any, Any]:
