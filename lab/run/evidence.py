@@ -271,19 +271,21 @@ def read_noticing(
     return Noticing(at, by, errno)
 
 
-def has_told(process: Process | None, *, pattern: str | None, own: bool) -> bool:
+def has_told(process: Process | None, cut_at: float, *, pattern: str | None, own: bool) -> bool:
     """Whether nothing more need be waited for: the program has shown what it makes of its connection's end.
 
     Args:
         process: The end's program.
+        cut_at: CLOCK_MONOTONIC; what was printed before tells nothing.
         pattern: What a line of the output must match.
         own: Whether it is a program of the lab's own.
     """
     if process is None or process.returncode is not None:
         return True
+    lines = [line for line in process.lines if line.at >= cut_at]
     if pattern is not None:
-        return any(re.search(pattern, line.text) for line in process.lines)
-    return own and any(e is not None and e.get("event") in ("error", "closed") for e in map(event_of, process.lines))
+        return any(re.search(pattern, line.text) for line in lines)
+    return own and any(e is not None and e.get("event") in ("error", "closed") for e in map(event_of, lines))
 
 
 def event_of(line: Line) -> Mapping[str, object] | None:

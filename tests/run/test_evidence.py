@@ -235,13 +235,22 @@ def test_a_client_has_told_when_nothing_more_can_come() -> None:
     silent, talking, ended = FakeProcess(), FakeProcess(), FakeProcess(returncode=0)
     talking.say(101.0, event(101.0, "error", errno="ETIMEDOUT"))
 
-    assert not has_told(silent, pattern=None, own=False)
-    assert not has_told(talking, pattern=None, own=False)
-    assert has_told(talking, pattern=None, own=True)
-    assert has_told(talking, pattern="ETIMED", own=False)
-    assert not has_told(talking, pattern="never", own=True)
-    assert has_told(ended, pattern="never", own=False)
-    assert has_told(None, pattern="never", own=False)
+    assert not has_told(silent, CUT_AT, pattern=None, own=False)
+    assert not has_told(talking, CUT_AT, pattern=None, own=False)
+    assert has_told(talking, CUT_AT, pattern=None, own=True)
+    assert has_told(talking, CUT_AT, pattern="ETIMED", own=False)
+    assert not has_told(talking, CUT_AT, pattern="never", own=True)
+    assert has_told(ended, CUT_AT, pattern="never", own=False)
+    assert has_told(None, CUT_AT, pattern="never", own=False)
+
+
+def test_what_a_client_printed_before_the_cut_tells_nothing() -> None:
+    talking = FakeProcess()
+    talking.say(99.0, "connection lost; trying again")
+
+    assert not has_told(talking, CUT_AT, pattern="connection lost", own=False)
+    talking.say(101.0, "connection lost")
+    assert has_told(talking, CUT_AT, pattern="connection lost", own=False)
 
 
 def test_what_crossed_is_counted_by_what_it_says() -> None:
