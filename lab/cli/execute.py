@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.core.errors import Unsupported, UsageError
+from lab.core.errors import LabError, Unsupported, UsageError
 from lab.core.timeline import Observation
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def execute(
         spec: What to run.
         backend: As the user said it.
         out: Folder, or None for a fresh one.
-        as_json: Print the record alone on standard output.
+        as_json: Print the record alone on standard output, that of a run that failed too.
         narrator: Tells what happens while it does; a progress line where None.
 
     Raises:
@@ -83,11 +83,11 @@ def execute(
         if isinstance(error, KeyboardInterrupt):
             retract(run.folder)
         console.print(f"What was recorded so far is in {run.folder.path}/")
+        if as_json and isinstance(error, LabError):
+            print_json(run.folder.read_record().to_dict())
         raise
     if as_json:
-        import json
-
-        print_json(json.loads(record.to_json()))
+        print_json(record.to_dict())
     else:
         from lab.report.text import as_text
 

@@ -79,12 +79,12 @@ def conclude(known: Known, found: Findings) -> r.Record:
     )
 
 
-def unfinished(known: Known, *, reason: str | None, interrupted: bool = False) -> r.Record:
-    """An INVALID record of everything known so far: true at any moment of a run."""
+def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, unsupported: bool = False) -> r.Record:
+    """An INVALID or UNSUPPORTED record of everything known so far: true at any moment of a run."""
     forecasts = known.forecasts or {}
     spec = known.spec
     return r.Record(
-        outcome=r.Outcome.INVALID,
+        outcome=r.Outcome.UNSUPPORTED if unsupported else r.Outcome.INVALID,
         reason=reason,
         interrupted=interrupted,
         started_at=known.started_at,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from lab.core.errors import InvalidRun, LabError, UsageError
+from lab.core.errors import InvalidRun, LabError, Unsupported, UsageError
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
 from lab.core.prediction import State
@@ -99,7 +99,7 @@ class Run:
         """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
 
         Raises:
-            LabError: nothing could be judged; an INVALID record says why.
+            LabError: nothing could be judged; an INVALID or UNSUPPORTED record says why.
             KeyboardInterrupt: passed on once the record is written.
         """
         try:
@@ -111,7 +111,7 @@ class Run:
             self._write(unfinished(self._known, reason="the run was interrupted", interrupted=True))
             raise
         except LabError as error:
-            self._write(unfinished(self._known, reason=str(error)))
+            self._write(unfinished(self._known, reason=str(error), unsupported=isinstance(error, Unsupported)))
             raise
         except Exception as error:
             self._write(unfinished(self._known, reason=f"the lab failed: {type(error).__name__}: {error}"))
@@ -329,14 +329,14 @@ class Run:
             do_what_is_due=do_what_is_due,
             next_at=next_at,
             on_look=lambda: self.tell(Observation(self._patience.now(), "lab", "look", {"ends": ends})),
-            told=lambda: not ends[0].gone or self._client_has_told(),
+            told=lambda: not ends[0].gone or self._client_has_told(cut.done_at),
             # Whoever says for how long and for what to look is taken at his word.
             tell_s=math.inf if self.spec.noticed and self.spec.watch_s else TELL_S,
         )
         return (healed[0] if healed else None), until
 
-    def _client_has_told(self) -> bool:
-        return has_told(self._programs.get("client"), pattern=self.spec.noticed, own=self.spec.client.own)
+    def _client_has_told(self, cut_at: float) -> bool:
+        return has_told(self._programs.get("client"), cut_at, pattern=self.spec.noticed, own=self.spec.client.own)
 
     def _tell_end(self, found: Findings) -> None:
         for end in found.ends:

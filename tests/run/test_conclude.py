@@ -155,3 +155,10 @@ def test_a_closed_window_has_something_to_lose_although_nothing_was_sent() -> No
 
     assert made_server(forecast=zero).sends
     assert not made_server().sends
+
+
+def test_what_this_kernel_cannot_do_is_unsupported_and_not_invalid() -> None:
+    record = unfinished(KNOWN, reason="this kernel has no tcp_rto_max_ms", unsupported=True)
+
+    assert record.outcome is Outcome.UNSUPPORTED
+    assert record.reason == "this kernel has no tcp_rto_max_ms"
