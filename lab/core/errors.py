@@ -2,7 +2,7 @@
 
 ::
 
-    LabError                    exit code
+    LabError                    exit code (70: none of those below; never 1, which is "refuted")
      +- UsageError                  2      the author's mistake, found before anything started
      +- InvalidRun                  3      the run could not prove itself
      +- Unsupported                 4      this kernel or backend cannot do it, with the reason
@@ -18,7 +18,8 @@ class LabError(Exception):
         fix: The one line that mends it, where there is one.
     """
 
-    exit_code = 1
+    exit_code = 70
+    """EX_SOFTWARE of sysexits.h: 1 would read as "refuted"."""
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
         super().__init__(message, fix)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from lab.core.errors import EnvironmentNotReady, LabError, Unsupported
+from lab.core.errors import EnvironmentNotReady, InvalidRun, Unsupported
 from lab.core.fault import Fault, Placement, Scope
 from lab.core.flow import Endpoint
 from lab.testbed.ports import CutReceipt
@@ -120,7 +120,7 @@ class _Family:
                     return CutReceipt(began_at=began, done_at=time.monotonic())
             except iptc.IPTCError as error:
                 if attempt == _COMMIT_ATTEMPTS - 1:
-                    raise LabError(f"The kernel refused the rules: {_reason(error)}.") from error
+                    raise InvalidRun(f"The kernel refused the rules: {_reason(error)}.") from error
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def packets(self, chain: str) -> list[int]:

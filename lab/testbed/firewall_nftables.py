@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any
 
-from lab.core.errors import EnvironmentNotReady, LabError, Unsupported
+from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported
 from lab.core.fault import Fault, Placement, Scope
 from lab.core.flow import Endpoint
 from lab.testbed.ports import CutReceipt
@@ -163,4 +163,4 @@ def _refusal(message: str) -> LabError:
         )
     if "not supported" in message or "No such file" in message:
         return Unsupported(f"This kernel's nftables cannot hold the lab's rules: {first}.")
-    return LabError(f"nftables refused the rules: {first}.")
+    return InvalidRun(f"nftables refused the rules: {first}.")

@@ -105,7 +105,7 @@ def test_a_verb_that_returns_is_done(run_verb: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [(LabError, 1), (UsageError, 2), (InvalidRun, 3), (Unsupported, 4), (EnvironmentNotReady, 5)]
+    ("kind", "code"), [(LabError, 70), (UsageError, 2), (InvalidRun, 3), (Unsupported, 4), (EnvironmentNotReady, 5)]
 )
 def test_an_error_of_the_lab_shows_message_and_fix_and_exits_with_its_code(
     run_verb: Runs, kind: type[LabError], code: int

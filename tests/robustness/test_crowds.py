@@ -36,7 +36,7 @@ def test_under_load_a_run_is_confirmed_or_says_that_it_was_disturbed(tmp_path: P
     actions = (Action(0.05, "client", "send"), Action(0.30, "server", "send"))
 
     def one(number: int) -> tuple[Outcome, bool, str | None]:
-        whole = spec(watch_s=None, actions=actions, sysctls={n: RETRIES for n in ("client", "server")})
+        whole = spec(watch_s=None, actions=actions, sysctls=dict.fromkeys(("client", "server"), RETRIES))
         record = Run(whole, open_testbed, out=tmp_path / str(number)).execute()
         return record.outcome, record.disturbed, record.reason
 
