@@ -261,7 +261,7 @@ def test_a_read_only_folder_is_said_before_anything_starts(commands: Commands) -
     done = commands["read-only"]
 
     assert (done.returncode, done.stdout) == (5, "")
-    assert "cannot be written to" in done.stderr
+    assert "cannot be written to" in " ".join(done.stderr.split())
     assert "--out DIR" in done.stderr
     assert "Connected" not in done.stderr
 
