@@ -40,10 +40,10 @@ BUG = 70
 class _Verbs(typer.core.TyperGroup):
     """The verbs by name; a module is imported when its verb is called."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is click's)
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is click's
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is click's)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is click's
         if cmd_name not in VERBS:
             return None
         verb = getattr(importlib.import_module(f"lab.cli.{cmd_name}"), cmd_name)
@@ -51,7 +51,7 @@ class _Verbs(typer.core.TyperGroup):
         single.command(cmd_name)(_guarded(verb))
         return typer.main.get_command(single)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -89,7 +89,7 @@ def main() -> None:
     """Run the command line; does not return."""
     for stream in (sys.stdout, sys.stderr):
         # Output of foreign programs is quoted as it came; a narrow locale must not turn that into an error.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrappers here
     with _exit_codes():
         app(prog_name="lab")
 

@@ -1,12 +1,10 @@
 """``lab predict``: the kernel's give-up model on its own."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from lab.core.kernel import KernelSettings
     from lab.core.prediction import GiveUp, Situation
 
 
@@ -69,28 +67,29 @@ def predict(
     """
     from dataclasses import replace
 
+    from lab.cli.options import duration, enum_value, find_profile
     from lab.cli.output import print_json, print_out
     from lab.core import giveup
-    from lab.core.duration import parse_duration
-    from lab.core.prediction import Situation
+    from lab.core.kernel import LINUX_DEFAULTS
+    from lab.core.prediction import Situation, State
     from lab.core.profiles import real_world
 
-    settings = _settings(profile, hz)
+    settings = find_profile(profile).settings(on=replace(LINUX_DEFAULTS, hz=hz))
     changes: dict[str, Any] = {
         "retries2": retries2,
         "rto_max_ms": None if rto_max is None else _rto_max_ms(rto_max),
         "syn_linear_timeouts": syn_linear,
         "orphan_retries": orphan_retries,
-        "fin_timeout_s": None if fin_timeout is None else round(parse_duration(fin_timeout)),
+        "fin_timeout_s": None if fin_timeout is None else round(duration("--fin-timeout", fin_timeout)),
         "synack_retries" if state == "syn-received" else "syn_retries": syn_retries,
     }
     situation = Situation(
-        state=_state(state),
+        state=enum_value("--state", State, state),
         busy=busy,
         settings=replace(settings, **{name: value for name, value in changes.items() if value is not None}),
         options=_options(user_timeout, keepalive),
         rto_s=None if rto is None else _positive("--rto", rto),
-        srtt_s=parse_duration(rtt),
+        srtt_s=duration("--rtt", rtt),
         segments=segments,
         backoff=backoff,
         peer_alive=peer_alive,
@@ -160,41 +159,6 @@ def for_people(prediction: "GiveUp", defaults: "GiveUp") -> list[Any]:
     return ["\n".join(lines) + "\n", table]
 
 
-def _settings(profile: str, hz: int) -> "KernelSettings":
-    from dataclasses import replace
-
-    from lab.core.kernel import LINUX_DEFAULTS
-    from lab.core.profile_file import parse_profile
-    from lab.core.profiles import profile_named
-
-    chosen = parse_profile(_toml(Path(profile)), name=profile) if profile.endswith(".toml") else profile_named(profile)
-    return chosen.settings(on=replace(LINUX_DEFAULTS, hz=hz))
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    from lab.core.errors import UsageError
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"Cannot read the profile {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"The profile {path} is not TOML: {error}.") from error
-
-
-def _state(text: str) -> Any:
-    from lab.core.errors import UsageError
-    from lab.core.prediction import State
-
-    try:
-        return State(text)
-    except ValueError:
-        names = ", ".join(known.value for known in State)
-        raise UsageError(f"Expected a state, got {text!r}.", fix=f"one of {names}.") from None
-
-
 def _options(user_timeout: str | None, keepalive: str | None) -> Any:
     from lab.core.errors import UsageError
     from lab.core.socket import SocketOptions
@@ -218,10 +182,10 @@ def _options(user_timeout: str | None, keepalive: str | None) -> Any:
 
 
 def _positive(option: str, text: str) -> float:
-    from lab.core.duration import parse_duration
+    from lab.cli.options import duration
     from lab.core.errors import UsageError
 
-    seconds = parse_duration(text)
+    seconds = duration(option, text)
     if not seconds:
         raise UsageError(f"{option} takes a duration above zero, got {text!r}.")
     return seconds
@@ -237,20 +201,20 @@ def _keepalive_s(text: str) -> float:
 
 
 def _user_timeout_s(text: str) -> float:
-    from lab.core.duration import parse_duration
+    from lab.cli.options import duration
     from lab.core.errors import UsageError
 
-    seconds = parse_duration(text)
+    seconds = duration("--user-timeout", text)
     if seconds > _USER_TIMEOUT_MAX_S:
         raise UsageError(f"--user-timeout {text}: the kernel takes at most 24.8 days, an int of milliseconds.")
     return seconds
 
 
 def _rto_max_ms(text: str) -> int:
-    from lab.core.duration import parse_duration
+    from lab.cli.options import duration
     from lab.core.errors import UsageError
 
-    milliseconds = round(parse_duration(text) * 1000)
+    milliseconds = round(duration("--rto-max", text) * 1000)
     if not 1000 <= milliseconds <= 120_000:
         raise UsageError(f"--rto-max {text}: the kernel takes 1 s to 120 s (tcp_rto_max_ms).")
     return milliseconds

@@ -3,7 +3,7 @@
 import enum
 from dataclasses import dataclass
 
-from lab.core.flow import FourTuple
+from lab.core.flow import Direction, FourTuple
 
 
 class Scope(enum.Enum):
@@ -22,6 +22,13 @@ class Cut(enum.Enum):
     BOTH = "both"
     FORWARD = "forward"
     RETURN = "return"
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions that are dropped, in the order of their rules."""
+        if self is Cut.BOTH:
+            return Direction.FORWARD, Direction.RETURN
+        return (Direction(self.value),)
 
 
 class Placement(enum.Enum):
@@ -50,3 +57,7 @@ class Matched:
 
     forward: int
     return_: int
+
+    def of(self, direction: Direction) -> int:
+        """Those of one direction."""
+        return self.forward if direction is Direction.FORWARD else self.return_

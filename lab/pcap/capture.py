@@ -7,7 +7,8 @@ from pathlib import Path
 from lab.core.errors import UsageError
 from lab.core.icmp import IcmpMessage
 from lab.core.segment import Segment
-from lab.pcap.container import BROKEN_COMPRESSION, DamagedCapture, Frame, decompressed, frames
+from lab.pcap.container import BROKEN_COMPRESSION, decompressed, frames
+from lab.pcap.frame import DamagedCapture, Frame
 from lab.pcap.ip import Decoder
 from lab.pcap.link import ETHERNET, KNOWN, Payload, payload
 

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly
+from lab.pcap.frame import MAX_FRAME, DamagedCapture, Frame, read_exactly
 
 MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1e-6),

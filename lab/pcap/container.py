@@ -1,4 +1,4 @@
-"""Capture files: what is common to pcap and pcapng, and telling them apart."""
+"""Capture files, gzipped or not: telling pcap and pcapng apart."""
 
 import gzip
 import io
@@ -6,33 +6,14 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-MAX_FRAME = 1 << 20
-"""Octets. The largest offloaded frame (BIG TCP) has 512 KiB; a longer record is damage, not a packet."""
+from lab.pcap import classic, pcapng
+from lab.pcap.frame import Frame
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_SKIP_CHUNK = 1 << 16
 
-
-Frame = tuple[float, int, bytes, int]
-"""Time captured (Unix seconds, 0 where the format holds none), link type (LINKTYPE_ value of the tcpdump registry),
-what was captured, and octets on the wire. A plain tuple, since a million of them are made and taken apart at once."""
 
 BROKEN_COMPRESSION = (EOFError, zlib.error, gzip.BadGzipFile)
 """What reading raises where a gzipped file is cut off or damaged."""
-
-
-class DamagedCapture(Exception):
-    """The file ends inside a record, or a record contradicts itself.
-
-    Not one of the lab's errors: ``Capture`` turns it into one, or into a note.
-
-    Args:
-        what: A clause that completes "the capture ...".
-    """
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
 
 
 class _Inflated(io.RawIOBase):
@@ -58,28 +39,6 @@ def decompressed(raw: io.BufferedReader) -> BinaryIO:
     return io.BufferedReader(_Inflated(raw), 1 << 16)
 
 
-def read_exactly(file: BinaryIO, count: int) -> bytes:
-    """Exactly ``count`` octets.
-
-    Raises:
-        DamagedCapture: the file ends before.
-    """
-    data = file.read(count)
-    if len(data) < count:
-        raise DamagedCapture("is cut off inside a record")
-    return data
-
-
-def skip(file: BinaryIO, count: int) -> None:
-    """Pass over ``count`` octets in small steps, whatever the count.
-
-    Raises:
-        DamagedCapture: the file ends before.
-    """
-    while count > 0:
-        count -= len(read_exactly(file, min(count, _SKIP_CHUNK)))
-
-
 def frames(file: BinaryIO) -> Iterator[Frame] | None:
     """The frames of a capture, or None where the file is not one.
 
@@ -89,8 +48,6 @@ def frames(file: BinaryIO) -> Iterator[Frame] | None:
     Raises:
         DamagedCapture: from the iterator, after the last frame that could be read.
     """
-    from lab.pcap import classic, pcapng  # both import this module
-
     magic = file.read(4)
     if magic == pcapng.SECTION_MAGIC:
         return pcapng.frames(file)

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from lab.pcap.container import MAX_FRAME, DamagedCapture, Frame, read_exactly, skip
+from lab.pcap.frame import MAX_FRAME, DamagedCapture, Frame, read_exactly, skip
 
 SECTION_MAGIC = b"\x0a\x0d\x0d\x0a"
 

@@ -29,10 +29,6 @@ WITNESS_S = 0.030
 DELAYED_ACK_S = 0.06
 """How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
 
-LATE_S = 0.010
-"""How late the node's sampler may have been woken for a failed prediction to count: 2.5 ticks at HZ 250, about what the
-model allows a timer's handler."""
-
 DISTURBABLE = (
     "capture-complete",
     "bystander-unharmed",
@@ -115,13 +111,13 @@ def _open_at_cut(found: Findings) -> Check:
 
 
 def _rules_bit(found: Findings, direction: Direction) -> Check:
-    count = found.matched_in(direction)
+    count = found.matched.of(direction)
     return Check(f"rule-matched-{direction.value}", count > 0, f"the rule dropped {count} packets (at least 1)")
 
 
 def _rules_agree(found: Findings, direction: Direction) -> Check:
     passage = next(p for p in found.passages if p.direction is direction)
-    count, missing = found.matched_in(direction), len(passage.missing)
+    count, missing = found.matched.of(direction), len(passage.missing)
     early = sum(1 for s in passage.missing if s.time_s < found.cut.began_at)
     return Check(
         f"rule-equals-capture-{direction.value}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.core.errors import InvalidRun, UsageError
-from lab.core.fault import Cut, Fault, Matched, Placement
+from lab.core.fault import Fault, Matched, Placement
 from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.hole import Dark, Passage, is_nudge, passage
 from lab.core.icmp import IcmpMessage
@@ -199,26 +199,14 @@ def nudge(testbed: Testbed, fault: Fault) -> None:
     if fault.placement is not Placement.ROUTER:
         return
     before = testbed.router.matched(fault)
-    directions = cut_directions(fault.direction)
-    for direction in directions:
+    for direction in fault.direction.directions:
         node = testbed.client if direction is Direction.FORWARD else testbed.server
         node.nudge(*fault.flow.ends(direction))
     deadline = time.monotonic() + NUDGE_TIMEOUT_S
     while time.monotonic() < deadline:
         now = testbed.router.matched(fault)
-        if all(_in(now, direction) > _in(before, direction) for direction in directions):
+        if all(now.of(direction) > before.of(direction) for direction in fault.direction.directions):
             return
-
-
-def _in(matched: Matched, direction: Direction) -> int:
-    return matched.forward if direction is Direction.FORWARD else matched.return_
-
-
-def cut_directions(cut: Cut) -> tuple[Direction, ...]:
-    """The directions that a fault drops."""
-    if cut is Cut.BOTH:
-        return tuple(Direction)
-    return (Direction.FORWARD,) if cut is Cut.FORWARD else (Direction.RETURN,)
 
 
 def read_side(path: Path, summary: CaptureSummary) -> Side:
@@ -281,7 +269,7 @@ def _passages(sides: Mapping[str, Side], watched: Watched, until: float) -> Iter
         done_s=watched.cut.done_at,
         healed_s=float("inf") if watched.healed is None else watched.healed.began_at,
     )
-    for direction in cut_directions(watched.fault.direction):
+    for direction in watched.fault.direction.directions:
         near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
         seen = passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
         yield replace(seen, missing=_up_to(until, seen.missing), strangers=_up_to(until, seen.strangers))

@@ -136,7 +136,3 @@ class Findings:
     def horizon_s(self) -> float:
         """How long was watched after the cut."""
         return self.watched_until - self.cut.done_at
-
-    def matched_in(self, direction: Direction) -> int:
-        """Packets that the rules of one direction dropped."""
-        return self.matched.forward if direction is Direction.FORWARD else self.matched.return_

@@ -28,7 +28,7 @@ from lab.testbed.ring import RETIRE_MS, PacketRing
 
 with contextlib.suppress(OSError):
     # Finds and loads libpcap, which takes longer than all of ``start``; where it is missing, ``start`` says so.
-    import scapy.libs.winpcapy  # noqa: F401
+    import scapy.libs.winpcapy  # noqa: F401 - loading it is what it is imported for
 
 DEFAULT_FILTER = "tcp or icmp or icmp6"
 """What experiments judge; neighbour discovery is ICMPv6 and stays in."""

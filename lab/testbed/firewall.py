@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
-from lab.core.fault import Cut, Fault, Matched
+from lab.core.fault import Fault, Matched
 from lab.core.flow import Direction
 from lab.testbed.ports import CutReceipt
 
@@ -153,7 +153,7 @@ class Firewall:
         return entry
 
     def _read(self, entry: _Entry, fault: Fault) -> Matched:
-        wanted, counts = directions(fault.direction), self._table.packets(entry.number, fault)
+        wanted, counts = fault.direction.directions, self._table.packets(entry.number, fault)
         if len(counts) != len(wanted):
             raise InvalidRun(
                 f"{len(wanted)} rules of the lab's own were expected, {len(counts)} are there. Somebody else changed "
@@ -185,13 +185,6 @@ def open_firewall(choice: str = "auto") -> Firewall:
         except (Unsupported, EnvironmentNotReady) as error:
             reasons.append(error)
     raise _neither(reasons)
-
-
-def directions(cut: Cut) -> tuple[Direction, ...]:
-    """The directions that a cut drops, in the order of their rules."""
-    if cut is Cut.BOTH:
-        return Direction.FORWARD, Direction.RETURN
-    return (Direction.FORWARD,) if cut is Cut.FORWARD else (Direction.RETURN,)
 
 
 def _open_iptables() -> RuleTable:

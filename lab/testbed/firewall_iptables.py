@@ -17,7 +17,6 @@ from typing import Any, Self
 from lab.core.errors import EnvironmentNotReady, LabError, Unsupported
 from lab.core.fault import Fault, Placement, Scope
 from lab.core.flow import Endpoint
-from lab.testbed.firewall import directions
 from lab.testbed.ports import CutReceipt
 
 try:
@@ -99,7 +98,7 @@ class _Family:
         self._load_conntrack()
 
     def build(self, chain: str, fault: Fault) -> None:
-        drops = [_raw(self._drop(fault, *fault.flow.ends(direction))) for direction in directions(fault.direction)]
+        drops = [_raw(self._drop(fault, *fault.flow.ends(direction))) for direction in fault.direction.directions]
 
         def apply(table: Any) -> None:
             table.create_chain(chain)

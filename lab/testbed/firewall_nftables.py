@@ -18,7 +18,6 @@ from typing import Any
 from lab.core.errors import EnvironmentNotReady, LabError, Unsupported
 from lab.core.fault import Fault, Placement, Scope
 from lab.core.flow import Endpoint
-from lab.testbed.firewall import directions
 from lab.testbed.ports import CutReceipt
 
 _TABLE = "inet blackhole-lab"
@@ -58,7 +57,7 @@ class NftablesRules:
     def build(self, number: int, fault: Fault) -> None:
         """Make the fault's chain."""
         chain = f"{_TABLE} fault-{number}"
-        rules = (_drop(fault, *fault.flow.ends(direction)) for direction in directions(fault.direction))
+        rules = (_drop(fault, *fault.flow.ends(direction)) for direction in fault.direction.directions)
         self._run("\n".join([f"add chain {chain}", *(f"add rule {chain} {rule}" for rule in rules)]))
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:

@@ -105,7 +105,7 @@ def test_a_profile_file_is_read(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--profile", "fats"], "did you mean fast?"),
-        (["--profile", "missing.toml"], "Cannot read the profile missing.toml"),
+        (["--profile", "missing.toml"], "The profile missing.toml cannot be read"),
         (["--state", "closed"], "syn-sent"),
         (["--rto", "soon"], "500ms"),
         (["--rto", "0"], "above zero"),
@@ -126,7 +126,7 @@ def test_a_wrong_option_says_what_is_expected(arguments: list[str], said: str) -
 def test_a_profile_that_is_not_toml_says_so(tmp_path: Path) -> None:
     profile = tmp_path / "mine.toml"
     profile.write_text("tcp_retries2: 3\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="is not TOML"):
+    with pytest.raises(UsageError, match="is no TOML"):
         run("--profile", str(profile))
 
 

@@ -129,7 +129,7 @@ def test_a_capture_that_is_cut_off_or_damaged_gives_what_could_be_read_and_says_
         (b"ab", "begins with 61 62"),
         (build.pcap([])[:10], "cut off inside a record before its first frame"),
         (build.section()[:9], "before its first frame"),
-        (gzip.compress(b"text"), "begins with 1f 8b"),
+        (gzip.compress(b"text", mtime=0), "begins with 1f 8b"),
         (b"\x1f\x8b\x08 broken", "damaged compressed data"),
     ],
 )

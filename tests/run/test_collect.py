@@ -11,7 +11,7 @@ import pytest
 
 from lab.core.errors import InvalidRun
 from lab.core.fault import Cut, Fault, Matched, Placement
-from lab.core.flow import Direction, Endpoint
+from lab.core.flow import Endpoint
 from lab.core.segment import Flag, Segment
 from lab.run import collect as collecting
 from lab.run.collect import (
@@ -20,7 +20,6 @@ from lab.run.collect import (
     Watched,
     count_sent_again,
     counters_moved,
-    cut_directions,
     kernel_segments,
     nudge,
     read_side,
@@ -137,14 +136,6 @@ def test_a_drop_in_the_senders_own_output_is_not_nudged() -> None:
     nudge(testbed, replace(FAULT, placement=Placement.OWN_OUTPUT))
 
     assert made.client.nudges == []
-
-
-def test_a_cut_drops_the_directions_that_it_says() -> None:
-    assert [cut_directions(cut) for cut in (Cut.BOTH, Cut.FORWARD, Cut.RETURN)] == [
-        (Direction.FORWARD, Direction.RETURN),
-        (Direction.FORWARD,),
-        (Direction.RETURN,),
-    ]
 
 
 def test_a_capture_that_cannot_be_read_makes_the_run_invalid(tmp_path: Path) -> None:

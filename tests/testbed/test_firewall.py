@@ -14,7 +14,7 @@ import lab.testbed.firewall_nftables  # noqa: F401 - loaded before the places ar
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement, Scope
 from lab.core.flow import Direction, Endpoint, FourTuple
-from lab.testbed.firewall import Firewall, directions, open_firewall
+from lab.testbed.firewall import Firewall, open_firewall
 from lab.testbed.ports import CutReceipt
 from tests.testbed.places import Place, Places, receive, send, three_places
 
@@ -304,12 +304,6 @@ def test_auto_takes_nftables_where_the_legacy_tables_are_missing() -> None:
         assert places.router.call(_open, "auto") == "nftables"
 
 
-def test_the_directions_of_a_cut_are_in_the_order_of_their_rules() -> None:
-    assert directions(Cut.BOTH) == (Direction.FORWARD, Direction.RETURN)
-    assert directions(Cut.FORWARD) == (Direction.FORWARD,)
-    assert directions(Cut.RETURN) == (Direction.RETURN,)
-
-
 _FAULT = Fault(FourTuple(Endpoint("192.0.2.2", 4000), Endpoint("198.51.100.2", 80)))
 
 
@@ -327,7 +321,7 @@ class _NoTable:
         raise AssertionError(f"nothing may be healed here: {number}, {fault}")
 
     def packets(self, number: int, fault: Fault) -> list[int]:
-        return [number * 0 for _ in directions(fault.direction)]
+        return [number * 0 for _ in fault.direction.directions]
 
     def close(self) -> None: ...
 

@@ -6,6 +6,7 @@ them loaded, takes milliseconds.
 
 import atexit
 import contextlib
+import functools
 import gc
 import os
 import runpy
@@ -70,9 +71,11 @@ def _run(module: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> 
     # As ``python -m`` does; the rest of the path is the caller's own.
     sys.path.insert(0, cwd)
     sys.argv = [module, *argv]
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - open as long as the process lives
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    # Open as long as the process lives, as an interpreter's own are.
+    reopen = functools.partial(open, encoding="utf-8", closefd=False)
+    sys.stdin = reopen(0)
+    sys.stdout = reopen(1, "w", buffering=1)
+    sys.stderr = reopen(2, "w", buffering=1, errors="backslashreplace")
     gc.unfreeze()
     with warnings.catch_warnings():
         # The agent may have imported the module; a second copy as __main__ is what is wanted.

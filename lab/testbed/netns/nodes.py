@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
-from lab.core.flow import Endpoint, FourTuple
+from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.netns.hosted import CAPTURE, FIREWALL, pack
 from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
@@ -170,7 +170,7 @@ class NetnsRouter(NetnsNode):
 
     def __init__(self, channel: Channel, client: NetnsNode, server: NetnsNode) -> None:
         super().__init__(ROUTER, channel)
-        self._senders = {Cut.FORWARD: client, Cut.RETURN: server}
+        self._senders = {Direction.FORWARD: client, Direction.RETURN: server}
         self._known: dict[Fault, list[tuple[Channel, bytes]]] = {}
 
     @property
@@ -220,5 +220,4 @@ class NetnsRouter(NetnsNode):
     def _split(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
         if fault.placement is Placement.ROUTER:
             return [(self, fault)]
-        directions = self._senders if fault.direction is Cut.BOTH else (fault.direction,)
-        return [(self._senders[one], replace(fault, direction=one)) for one in directions]
+        return [(self._senders[one], replace(fault, direction=Cut(one.value))) for one in fault.direction.directions]

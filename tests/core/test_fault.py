@@ -1,0 +1,18 @@
+"""A fault says what it drops, direction by direction."""
+
+from lab.core.fault import Cut, Matched
+from lab.core.flow import Direction
+
+
+def test_a_cut_drops_the_directions_that_it_says_in_the_order_of_their_rules() -> None:
+    assert [cut.directions for cut in (Cut.BOTH, Cut.FORWARD, Cut.RETURN)] == [
+        (Direction.FORWARD, Direction.RETURN),
+        (Direction.FORWARD,),
+        (Direction.RETURN,),
+    ]
+
+
+def test_what_matched_is_told_by_direction() -> None:
+    matched = Matched(forward=3, return_=1)
+
+    assert [matched.of(direction) for direction in Direction] == [3, 1]
