@@ -137,6 +137,9 @@ class Case:
     """Send SIGINT to the process group once standard error has this, or once the folder has this file."""
 
 
+HEARS_CTRL_C = ("env", "--default-signal=INT")
+"""A shell that runs the tests in the background makes its children deaf to it."""
+
 HIDE = (("LAB_WITHOUT_SYSCTLS", "net.ipv4.tcp_rto_max_ms"),)
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")
 READ_ONLY = ("unshare", "-Urm", "sh", "-c", 'mount -t tmpfs -o ro none "{out}"; exec "$@"', "sh")
@@ -182,7 +185,7 @@ def start(case: Case, folder: Path, errors: Path, marked: str) -> "subprocess.Po
     name, value = marked.split("=")
     with errors.open("w") as stderr:
         return subprocess.Popen(
-            [*within, sys.executable, "-m", "lab", case.verb, *case.options, "--out", str(folder)],
+            [*HEARS_CTRL_C, *within, sys.executable, "-m", "lab", case.verb, *case.options, "--out", str(folder)],
             cwd=ROOT,
             env={**os.environ, **dict(case.env), name: value},
             stdin=subprocess.DEVNULL,
@@ -261,7 +264,7 @@ def test_a_read_only_folder_is_said_before_anything_starts(commands: Commands) -
     done = commands["read-only"]
 
     assert (done.returncode, done.stdout) == (5, "")
-    assert "cannot be written to" in done.stderr
+    assert "cannot be written to" in " ".join(done.stderr.split())
     assert "--out DIR" in done.stderr
     assert "Connected" not in done.stderr
 

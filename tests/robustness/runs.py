@@ -23,10 +23,10 @@ def spec(**changes: Any) -> RunSpec:
     """The demo's flow, watched for a second."""
     fields: dict[str, Any] = {
         "server": Program((str(PORT),), "lab.programs.server"),
-        "client": Program(("server", str(PORT), "--idle-after", "3"), "lab.programs.client"),
+        "client": Program(("server", str(PORT), "--idle-after", "1"), "lab.programs.client"),
         "port": PORT,
         "profile": PROFILES["fast"],
-        "cut_after_s": 0.2,
+        "cut_after_s": 0.3,
         "actions": (Action(0.05, "client", "send"), Action(0.1, "server", "send")),
         "writes_on": False,
         "watch_s": WATCH_S,

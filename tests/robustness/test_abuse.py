@@ -51,15 +51,15 @@ def program(code: str) -> Program:
     return Program((sys.executable, "-c", code))
 
 
-@pytest.mark.parametrize(
-    "misdeed", [pytest.param(FLOOD, id="prints 100 MB", marks=pytest.mark.slow), pytest.param(DAEMONS, id="daemons")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("misdeed", [FLOOD, DAEMONS], ids=["prints 100 MB", "leaves daemons"])
 def test_what_a_program_does_beside_its_flow_changes_nothing(tmp_path: Path, misdeed: str) -> None:
     wanted = spec(client=program(misdeed + TALK), actions=(), writes_on=True)
 
     assert outcome(wanted, tmp_path) == (Outcome.CONFIRMED, "")
 
 
+@pytest.mark.slow
 def test_one_of_two_hundred_connections_is_cut(tmp_path: Path) -> None:
     code = MANY + TALK.replace("while True:", "s.send(b'x'), s.recv(99), more()\nwhile True:")
     wanted = spec(client=program(code), actions=(), writes_on=True, flow="first")
@@ -78,7 +78,9 @@ def in_router(command: str) -> None:
     ("command", "seen", "words"),
     [
         ("iptables-legacy -t mangle -F", InvalidRun, "Somebody else changed the rules"),
-        ("iptables-legacy -t mangle -F FORWARD", Outcome.INVALID, "nothing-crossed"),
+        pytest.param(
+            "iptables-legacy -t mangle -F FORWARD", Outcome.INVALID, "nothing-crossed", marks=pytest.mark.slow
+        ),
         pytest.param(
             "iptables-legacy -t mangle -I FORWARD -j DROP",
             Outcome.INVALID,
@@ -96,6 +98,7 @@ def test_rules_that_somebody_changed_are_never_a_verdict(
     assert words in reason
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_deleted_during_the_run_is_said(tmp_path: Path) -> None:
     out = tmp_path / "out"
 

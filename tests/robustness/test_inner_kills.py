@@ -16,8 +16,8 @@ from tests.robustness.runs import outcome, own_processes, spec
 LONGEST_S = 15.0
 """A run of a second, its start, and its end; far below the 30 s after which a call counts as stuck."""
 
-VITAL = ("lab-firewall", "lab-client", "lab-keeper")
-OTHERS = ("lab-forkserver", "lab-router", "lab-server", "lab-capture")
+VITAL = ("lab-firewall", "lab-keeper")
+OTHERS = ("lab-forkserver", "lab-client", "lab-router", "lab-server", "lab-capture")
 
 
 @pytest.mark.parametrize("name", [*VITAL, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
@@ -35,6 +35,7 @@ def test_the_caller_hears_of_the_end_of_a_process_that_it_needs(tmp_path: Path, 
     assert '"invalid"' in (tmp_path / "record.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_run_after_one_that_lost_its_services_is_whole_again(tmp_path: Path) -> None:
     def kill(_: Run) -> None:
         (pid,) = own_processes("lab-services")
@@ -57,6 +58,7 @@ def test_a_program_that_is_killed_from_outside_spoils_its_run(tmp_path: Path, no
     assert "killed from outside" in reason
 
 
+@pytest.mark.slow
 def test_a_line_for_a_program_that_was_killed_is_an_invalid_run(tmp_path: Path) -> None:
     def kill(run: Run) -> None:
         os.kill(run._programs["client"].pid, signal.SIGKILL)
@@ -67,6 +69,7 @@ def test_a_line_for_a_program_that_was_killed_is_an_invalid_run(tmp_path: Path) 
     assert reason == "The client was to be told 'send'; its program has ended with status -9."
 
 
+@pytest.mark.slow
 def test_a_bystander_that_is_killed_spoils_the_run(tmp_path: Path) -> None:
     def kill(run: Run) -> None:
         ours = {process.pid for process in run._programs.values()}
