@@ -10,9 +10,11 @@ from lab.core.flow import Direction
 from lab.core.socket import SocketOptions
 from lab.core.timeline import ClockPair
 from lab.core.verdict import Kind, Outcome, judge, why
-from lab.run.checks import disturbed, judged, predictions, proofs
+from lab.run.checks import disturbed, judged
 from lab.run.evidence import KernelFate, Noticing
 from lab.run.findings import BystanderFinding, EndFinding, Findings
+from lab.run.predictions import predictions
+from lab.run.proofs import proofs
 from lab.testbed.ports import CutReceipt
 from tests.run.cases import (
     COPIES_S,
