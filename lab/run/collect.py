@@ -17,20 +17,12 @@ from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.run.evidence import (
-    announced_expiry,
-    dated_close,
-    event_of,
-    first_error,
-    instant_of,
-    narrowed,
-    read_fate,
-    read_noticing,
-    read_traffic,
-)
+from lab.run.fate import announced_expiry, dated_close, narrowed, read_fate
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast
+from lab.run.noticing import event_of, first_error, instant_of, read_noticing
 from lab.run.spec import ORPHANED, RunSpec
+from lab.run.traffic import read_traffic
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, Node, Process, Testbed
 
 RETRANSMITTED = "TcpRetransSegs"

@@ -1,14 +1,16 @@
 """Turns findings into the record, and the captures into the timeline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
+from lab.core.hole import Passage
 from lab.core.kernel import LINUX_DEFAULTS
 from lab.core.prediction import GiveUp
 from lab.core.profiles import real_world
 from lab.core.retransmission import Classified
+from lab.core.segment import Flag
 from lab.core.socket import SocketSample
 from lab.core.timeline import Observation
 from lab.core.verdict import Check as CoreCheck
@@ -17,7 +19,6 @@ from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
 from lab.run.checks import disturbed, judged
-from lab.run.evidence import crossed_summary
 from lab.run.findings import EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
@@ -105,6 +106,16 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, u
             }
         ),
     )
+
+
+def crossed_summary(passages: Iterable[Passage]) -> dict[str, int]:
+    """Segments that came through the hole, and how many of them said that it was over."""
+    crossed = [segment for passage in passages for segment in passage.crossed]
+    return {
+        "segments": len(crossed),
+        "rst": sum(1 for s in crossed if s.flags & Flag.RST),
+        "fin": sum(1 for s in crossed if s.flags & Flag.FIN),
+    }
 
 
 def write_timeline(

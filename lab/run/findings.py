@@ -8,9 +8,11 @@ from lab.core.flow import Direction
 from lab.core.hole import Passage
 from lab.core.prediction import GiveUp, State
 from lab.core.socket import SocketSample
-from lab.run.evidence import KernelFate, Noticing, Traffic
+from lab.run.fate import KernelFate
 from lab.run.forecast import EndForecast
+from lab.run.noticing import Noticing
 from lab.run.spec import ORPHANED
+from lab.run.traffic import Traffic
 from lab.testbed.ports import CaptureSummary, CutReceipt
 
 

@@ -23,7 +23,6 @@ from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
 from lab.run.collect import Watched, collect, nudge
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
-from lab.run.evidence import has_told
 from lab.run.findings import Findings
 from lab.run.flowfinder import (
     TALK_TIMEOUT_S,
@@ -38,6 +37,7 @@ from lab.run.flowfinder import (
     wait_for_window_probe,
 )
 from lab.run.forecast import EndForecast, forecast, outdated, read_settings
+from lab.run.noticing import has_told
 from lab.run.patience import STEP_S, Patience, Stopped
 from lab.run.spec import Action, RunSpec
 from lab.run.watch import TELL_S, EndWatch, watch

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.core.socket import SocketSample, TcpState
-from lab.run.evidence import orphaned
+from lab.run.fate import orphaned
 from lab.run.forecast import EndForecast, heard_at
 from lab.run.patience import Patience
 from lab.run.spec import ORPHANED

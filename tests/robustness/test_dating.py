@@ -6,7 +6,7 @@ import pytest
 
 from lab.core.flow import Endpoint
 from lab.core.socket import SocketSample, TcpState, Timer
-from lab.run.evidence import EARLY_S, KernelFate, announced_expiry, narrowed
+from lab.run.fate import EARLY_S, KernelFate, announced_expiry, narrowed
 from lab.testbed.ports import SocketTrack
 
 LAST = SocketSample(

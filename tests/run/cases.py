@@ -14,9 +14,11 @@ from lab.core.segment import Flag, Segment
 from lab.core.segment_class import Classified, SegmentClass, Trigger
 from lab.core.socket import SocketOptions
 from lab.core.timeline import ClockPair
-from lab.run.evidence import KernelFate, Noticing, Traffic
+from lab.run.fate import KernelFate
 from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast, forecast
+from lab.run.noticing import Noticing
+from lab.run.traffic import Traffic
 from lab.testbed.ports import CaptureSummary, CutReceipt
 from tests.run.fakes import CLIENT, SERVER, sample, sysctls_of_linux
 

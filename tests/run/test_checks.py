@@ -11,8 +11,9 @@ from lab.core.socket import SocketOptions
 from lab.core.timeline import ClockPair
 from lab.core.verdict import Kind, Outcome, judge, why
 from lab.run.checks import disturbed, judged
-from lab.run.evidence import KernelFate, Noticing
+from lab.run.fate import KernelFate
 from lab.run.findings import BystanderFinding, EndFinding, Findings
+from lab.run.noticing import Noticing
 from lab.run.predictions import predictions
 from lab.run.proofs import proofs
 from lab.testbed.ports import CutReceipt

@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from lab.core.fault import Fault
+from lab.core.flow import Direction
+from lab.core.hole import Passage
 from lab.core.prediction import State
+from lab.core.segment import Flag
 from lab.report.record import Activity, Cause, NoticedBy, Outcome
-from lab.run.conclude import Known, conclude, unfinished
-from lab.run.evidence import Noticing
+from lab.run.conclude import Known, conclude, crossed_summary, unfinished
 from lab.run.findings import Findings
+from lab.run.noticing import Noticing
 from lab.run.spec import Program, RunSpec
 from lab.testbed.ports import CutReceipt
 from tests.run.cases import (
@@ -25,6 +28,7 @@ from tests.run.cases import (
     made_server,
     nothing,
     quiet,
+    segment,
 )
 from tests.run.fakes import FLOW
 
@@ -162,3 +166,10 @@ def test_what_this_kernel_cannot_do_is_unsupported_and_not_invalid() -> None:
 
     assert record.outcome is Outcome.UNSUPPORTED
     assert record.reason == "this kernel has no tcp_rto_max_ms"
+
+
+def test_what_crossed_is_counted_by_what_it_says() -> None:
+    crossed = (segment(101.0), segment(102.0, Flag.RST), segment(103.0, Flag.ACK | Flag.FIN))
+    passages = [Passage(direction, 3, 3, (), crossed, ()) for direction in Direction]
+
+    assert crossed_summary(passages) == {"segments": 6, "rst": 2, "fin": 2}

@@ -1,0 +1,101 @@
+"""What samples and counters say of a socket's end, each alone and where they disagree."""
+
+from typing import Any
+
+import pytest
+
+from lab.core.socket import SocketSample, TcpState, Timer
+from lab.run.fate import ABORTED, KernelFate, dated_close, narrowed, read_fate
+from lab.testbed.ports import SocketTrack
+from tests.run.cases import gave_up, nothing
+from tests.run.fakes import sample
+
+CUT_AT = 100.0
+TIMED_OUT = {ABORTED: 1}
+
+
+def track(*samples: SocketSample, gone_at: float | None = None) -> SocketTrack:
+    return SocketTrack(samples, gone_at, 0.004 if gone_at else 0.0)
+
+
+def fate(seen: SocketTrack, delta: dict[str, int] | None = None, **changes: Any) -> KernelFate:
+    return read_fate(seen, delta or {}, CUT_AT, **{"user_timeout": False, "reset": False, **changes})
+
+
+@pytest.mark.parametrize(
+    ("last", "changes", "cause"),
+    [
+        ({"timer": Timer.RETRANSMIT, "unacked": 1}, {}, "retries2"),
+        ({"timer": Timer.RETRANSMIT, "unacked": 1}, {"user_timeout": True}, "user-timeout"),
+        ({"timer": Timer.KEEPALIVE}, {"user_timeout": True}, "keepalive"),
+        ({"timer": Timer.PROBE}, {}, "probes"),
+        ({"timer": Timer.RETRANSMIT, "state": TcpState.SYN_SENT}, {}, "syn-retries"),
+        ({"timer": Timer.RETRANSMIT, "unacked": 1}, {"reset": True}, "reset"),
+        ({"timer": Timer.RETRANSMIT, "state": TcpState.LAST_ACK, "inode": 0}, {"orphan": True}, "orphan-retries"),
+        ({"state": TcpState.FIN_WAIT2, "inode": 0}, {"orphan": True}, "fin-timeout"),
+        ({"state": TcpState.NEW_SYN_RECV, "inode": 0}, {}, "synack-retries"),
+    ],
+)
+def test_the_last_sample_tells_why_the_kernel_gave_up(
+    last: dict[str, Any], changes: dict[str, Any], cause: str
+) -> None:
+    seen = fate(track(sample(at=105.0, **last), gone_at=105.5), TIMED_OUT, **changes)
+
+    assert (seen.gone_at, seen.cause) == (105.5, cause)
+
+
+def test_a_socket_that_is_gone_without_the_kernels_count_was_closed_by_its_program() -> None:
+    seen = fate(track(sample(at=105.0), gone_at=105.5))
+
+    assert (seen.gone_at, seen.cause, seen.closed_at) == (None, None, 105.5)
+
+
+def test_an_orphans_end_is_no_give_up_of_the_connection_that_the_program_had() -> None:
+    orphan = sample(at=101.0, state=TcpState.FIN_WAIT1, inode=0, timer=Timer.RETRANSMIT)
+    seen = fate(track(sample(at=100.9), orphan, gone_at=104.0), TIMED_OUT)
+
+    assert (seen.gone_at, seen.closed_at) == (None, 101.0)
+
+
+def test_a_connection_that_was_not_accepted_yet_has_no_owner_and_is_not_closed() -> None:
+    waiting = sample(at=101.0, inode=0, timer=Timer.RETRANSMIT, unacked=1)
+
+    assert fate(track(waiting)).closed_at is None
+    assert fate(track(waiting, gone_at=105.0), TIMED_OUT).cause == "retries2"
+
+
+def test_a_socket_that_nobody_saw_has_no_fate() -> None:
+    assert fate(track()) == nothing()
+
+
+def closing(*held_at: float) -> SocketTrack:
+    return track(*(sample(at=at) for at in held_at), sample(at=101.2, state=TcpState.FIN_WAIT1, inode=0))
+
+
+def test_a_close_is_dated_by_its_fin() -> None:
+    seen = closing(100.9, 101.0)
+
+    assert dated_close(fate(seen), seen, 101.05).closed_at == 101.05
+
+
+@pytest.mark.parametrize("fin_at", [None, 100.2, 101.3])
+def test_an_earlier_shutdown_or_a_later_fin_dates_no_close(fin_at: float | None) -> None:
+    seen = closing(100.9, 101.0)
+
+    assert dated_close(fate(seen), seen, fin_at).closed_at == 101.2
+
+
+def test_other_witnesses_narrow_the_date_of_a_death() -> None:
+    loose = gave_up(105.0, within_s=0.125)
+
+    assert narrowed(loose, None, None) == loose
+    assert narrowed(loose, 104.9375, 105.03125).gone_at == 104.984375
+    assert narrowed(loose, 104.9375, 105.03125).within_s == 0.046875
+
+
+@pytest.mark.parametrize(("not_before", "not_after"), [(90.0, None), (None, 110.0), (105.2, None), (None, 104.0)])
+def test_witnesses_outside_the_interval_narrow_nothing(not_before: float | None, not_after: float | None) -> None:
+    loose = gave_up(105.0, within_s=0.125)
+
+    assert narrowed(loose, not_before, not_after) == loose
+    assert narrowed(nothing(), not_before, not_after) == nothing()
