@@ -9,20 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.core.errors import Unsupported, UsageError
-from lab.core.fault import Scope
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.profiles import FIRST_KERNEL, Profile
 from lab.report.folder import RunFolder
+from lab.run.bystander import bystander_port, start_bystander
 from lab.run.flowfinder import wait_for_listener
 from lab.run.patience import Patience
 from lab.run.spec import Program, RunSpec
 from lab.testbed.ports import Node, Process, Testbed
-
-BYSTANDER_PORTS = (40007, 40017)
-"""The bystander's server port; the second one where the user's own server has the first."""
-
-BYSTANDER_INTERVAL_S = 0.2
-BYSTANDER_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +102,8 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     captured_since = patience.now()
     server = start(spec.server, testbed.server)
     wait_for_listener(testbed.server, server, spec.port, patience)
-    port = next(p for p in BYSTANDER_PORTS if p != spec.port)
-    bystander = _start_bystander(testbed, spec, port, patience)
+    port = bystander_port(spec.port)
+    bystander = start_bystander(testbed, spec, port, patience)
     return Stage(testbed, folder, spec, server, bystander, port, captured_since)
 
 
@@ -120,19 +114,3 @@ def hole_before_connect(stage: Stage, client_port: int) -> FourTuple:
         client=Endpoint(stage.address(nodes.client), client_port),
         server=Endpoint(stage.address(nodes.server), stage.spec.port),
     )
-
-
-def _start_bystander(testbed: Testbed, spec: RunSpec, port: int, patience: Patience) -> Process:
-    # With the whole host dark the same family is dark too: the other one shares links, router and capture.
-    ipv6 = spec.ipv6 != (spec.scope is Scope.HOST)
-    address = testbed.server.ipv6 if ipv6 else testbed.server.ipv4
-    server = testbed.server.spawn_module("lab.programs.server", (str(port),))
-    wait_for_listener(testbed.server, server, port, patience)
-    client = testbed.client.spawn_module(
-        "lab.programs.client", (address, str(port), "--interval", str(BYSTANDER_INTERVAL_S))
-    )
-    try:
-        client.wait_for_line(r'"event": ?"received"', BYSTANDER_TIMEOUT_S)
-    except TimeoutError as error:
-        raise Unsupported(f"The bystander flow never talked, so nothing here could be trusted: {error}") from error
-    return client

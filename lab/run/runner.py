@@ -21,7 +21,7 @@ from lab.report.folder import RunFolder
 from lab.report.record import Record
 from lab.report.timeline import TimelineWriter
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
-from lab.run.collect import Watched, collect, nudge
+from lab.run.collect import collect
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
 from lab.run.findings import Findings
 from lab.run.flowfinder import (
@@ -39,8 +39,10 @@ from lab.run.flowfinder import (
 from lab.run.forecast import EndForecast, forecast, outdated, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import STEP_S, Patience, Stopped
+from lab.run.settle import nudge
 from lab.run.spec import Action, RunSpec
 from lab.run.watch import TELL_S, EndWatch, watch
+from lab.run.watched import Watched
 from lab.testbed.ports import Counters, CutReceipt, Node, Process, Testbed, TestbedSpec
 from lab.testbed.preflight import read_hz, versions
 

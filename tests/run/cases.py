@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lab.core.fault import Matched
 from lab.core.flow import Direction, Endpoint
@@ -19,8 +19,9 @@ from lab.run.findings import BystanderFinding, EndFinding, Findings
 from lab.run.forecast import EndForecast, forecast
 from lab.run.noticing import Noticing
 from lab.run.traffic import Traffic
+from lab.run.watched import Watched
 from lab.testbed.ports import CaptureSummary, CutReceipt
-from tests.run.fakes import CLIENT, SERVER, sample, sysctls_of_linux
+from tests.run.fakes import CLIENT, FAULT, FLOW, SERVER, FakeProcess, nodes, sample, sysctls_of_linux
 
 CUT = CutReceipt(began_at=100.0, done_at=100.0001)
 SENT_AT = 100.05
@@ -145,6 +146,27 @@ def made_findings(**changes: Any) -> Findings:
         reconnected=None,
     )
     return replace(plain, **changes)
+
+
+def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
+    """A run that was watched from the cut to 103 s on the monotonic clock."""
+    fields: dict[str, Any] = {
+        "spec": cast("Any", type("Spec", (), {"closes": False})),
+        "testbed": nodes()[1],
+        "flow": FLOW,
+        "fault": FAULT,
+        "cut": CUT,
+        "healed": None,
+        "until": 103.0,
+        "forecasts": {},
+        "before": {},
+        "programs": {},
+        "bystander": bystander or FakeProcess(),
+        "bystander_port": 40007,
+        "reconnect": None,
+        **changes,
+    }
+    return Watched(**fields)
 
 
 def window_of(end: EndFinding) -> tuple[float, float]:

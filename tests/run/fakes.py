@@ -1,22 +1,25 @@
 """Stand-ins for what a run looks at and waits for; nothing here takes any time."""
 
+import itertools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lab.core.errors import Unsupported, UsageError
+from lab.core.fault import Fault, Matched
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.kernel import KNOBS, LINUX_DEFAULTS
 from lab.core.socket import SocketOptions, SocketSample, TcpState, Timer
 from lab.run.patience import Patience
-from lab.testbed.ports import Counters, Line, SocketTrack
+from lab.testbed.ports import Counters, Line, SocketTrack, Testbed
 
 CLIENT = Endpoint("192.0.2.10", 40000)
 SERVER = Endpoint("198.51.100.20", 5000)
 FLOW = FourTuple(CLIENT, SERVER)
+FAULT = Fault(FLOW)
 
 
 class Clock(threading.Event):
@@ -190,3 +193,26 @@ class FakeNode:
         if value in self.refused.get(name, ()):
             raise UsageError(f"The kernel refuses {value!r} for {name}.")
         self.settings[name] = value
+
+
+@dataclass
+class FakeRouter(FakeNode):
+    """A router whose rules have matched what the test says, reading by reading."""
+
+    name: str = "router"
+    readings: Iterator[Matched] = field(default_factory=lambda: itertools.repeat(Matched(3, 1)))
+
+    def matched(self, fault: Fault) -> Matched:  # noqa: ARG002 - the port's signature
+        return next(self.readings)
+
+
+@dataclass
+class FakeTestbed:
+    client: FakeNode = field(default_factory=FakeNode)
+    router: FakeRouter = field(default_factory=FakeRouter)
+    server: FakeNode = field(default_factory=lambda: FakeNode("server", SERVER.address, "2001:db8:2::20"))
+
+
+def nodes(**changes: Any) -> tuple[FakeTestbed, Testbed]:
+    made = FakeTestbed(**changes)
+    return made, cast("Testbed", made)

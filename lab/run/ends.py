@@ -1,0 +1,116 @@
+"""What one end's kernel and program did: wire, samples, counters and output brought together."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.core.flow import Direction, FourTuple
+from lab.core.prediction import Cause
+from lab.core.retransmission import Classified
+from lab.core.segment import Flag, Segment
+from lab.run.fate import KernelFate, announced_expiry, dated_close, narrowed, read_fate
+from lab.run.findings import EndFinding
+from lab.run.forecast import EndForecast
+from lab.run.noticing import first_error, instant_of, read_noticing
+from lab.run.sides import COUNTERS, Side, count_sent_again, kernel_segments
+from lab.run.spec import ORPHANED, RunSpec
+from lab.run.traffic import Traffic, read_traffic
+from lab.run.watched import Watched
+from lab.testbed.ports import Node, Process, SocketTrack
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What was read out at the end of a run, of both ends."""
+
+    tracks: Mapping[str, SocketTrack]
+    """Per node, the flow's socket."""
+
+    deltas: Mapping[str, Mapping[str, int]]
+    """Per node, how far each counter moved."""
+
+    counted_at: float
+    """When the counters were read, CLOCK_MONOTONIC."""
+
+    sides: Mapping[str, Side]
+    """Per side of the router, left and right, its capture."""
+
+    classes: Mapping[str, Sequence[Classified]]
+    """Per side, the flow's segments."""
+
+
+def read_end(node: Node, direction: Direction, watched: Watched, read: Readings) -> EndFinding:
+    """What one end did.
+
+    Args:
+        node: The end's.
+        direction: The way that it sends in.
+        watched: The run.
+        read: What it left behind.
+    """
+    near = "left" if direction is Direction.FORWARD else "right"
+    cut_at, track, program = watched.cut.began_at, read.tracks[node.name], watched.programs[node.name]
+    own = (watched.spec.client if node.name == "client" else watched.spec.server).own
+    healed_at = None if watched.healed is None else watched.healed.began_at
+    traffic = read_traffic(read.classes[near], direction, cut_at, healed_at, read.counted_at)
+    reset = _reset_received(read.sides[near].segments, watched.flow, direction.opposite, cut_at)
+    error_at = _error_at(program, cut_at) if own else None
+    fate = _fate(track, read.deltas[node.name], watched, watched.forecasts[node.name], traffic, error_at, reset=reset)
+    pattern = watched.spec.noticed if node.name == "client" else None
+    last = track.samples[-1] if track.samples else None
+    return EndFinding(
+        name=node.name,
+        direction=direction,
+        forecast=watched.forecasts[node.name],
+        traffic=traffic,
+        fate=fate,
+        noticing=read_noticing(program, fate, cut_at, pattern=pattern, own=own),
+        program_error_at=error_at,
+        killed=_killed_from_outside(program, node.name, watched.spec),
+        counted=count_sent_again(kernel_segments(read.sides[near]), (node.ipv4, node.ipv6), read.counted_at),
+        counters={what: read.deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
+        late_s=max((late for at, late in track.late if at >= cut_at), default=0.0),
+        samples=track.samples,
+        total_retrans=None if last is None else last.total_retrans,
+        seen_until=None if last is None else max(last.at, track.gone_at or last.at),
+    )
+
+
+def _fate(
+    track: SocketTrack,
+    delta: Mapping[str, int],
+    watched: Watched,
+    forecast: EndForecast,
+    traffic: Traffic,
+    error_at: float | None,
+    *,
+    reset: bool,
+) -> KernelFate:
+    """The kernel's end of the socket, dated by everybody who saw something of it."""
+    user_timeout = Cause.USER_TIMEOUT in (forecast.sending.cause, forecast.idle.cause)
+    orphan = forecast.state in ORPHANED
+    fate = read_fate(track, delta, watched.cut.began_at, user_timeout=user_timeout, reset=reset, orphan=orphan)
+    fate = dated_close(fate, track, traffic.ended_at)
+    last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
+    announced = None if watched.healed else announced_expiry(track, fate)
+    lived = (at for at in (last_copy_at, announced) if at)
+    over = (at for at in (error_at, traffic.reset_at) if at)
+    return narrowed(fate, max(lived, default=None), min(over, default=None))
+
+
+def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Direction, since: float) -> bool:
+    """Whether a RST of the flow came out of the router towards this end."""
+    ends = flow.ends(direction)
+    return any(s.flags & Flag.RST and (s.source, s.destination) == ends and s.time_s >= since for s in segments)
+
+
+def _error_at(process: Process | None, since: float) -> float | None:
+    if process is None:
+        return None
+    error = first_error(line for line in process.lines if line.at >= since)
+    return None if error is None else instant_of(error)
+
+
+def _killed_from_outside(process: Process | None, node: str, spec: RunSpec) -> bool:
+    asked = any(action.node == node and action.signal == signal.SIGKILL for action in spec.actions)
+    return process is not None and process.returncode == -signal.SIGKILL and not asked

@@ -1,0 +1,57 @@
+"""Reads counters and rules at rest, and sees to it that the rules have bitten."""
+
+import time
+
+from lab.core.errors import InvalidRun
+from lab.core.fault import Fault, Matched, Placement
+from lab.core.flow import Direction
+from lab.run.sides import COUNTERS
+from lab.testbed.ports import Counters, Testbed
+
+NUDGE_TIMEOUT_S = 0.5
+"""How long a nudge may take to the router; microseconds, unless the machine is busy. Past it the proofs will fail."""
+
+SETTLED_TRIES = 20
+"""Readings until two in a row agree that nothing was resent in between; each takes about a millisecond."""
+
+
+def settled_counters(testbed: Testbed) -> tuple[dict[str, Counters], float]:
+    """Every node's counters at an instant around which nothing was resent, and that instant, CLOCK_MONOTONIC."""
+    nodes = (testbed.client, testbed.router, testbed.server)
+    for _ in range(SETTLED_TRIES):
+        first = {node.name: node.counters() for node in nodes}
+        at = time.monotonic()
+        second = {node.name: node.counters() for node in nodes}
+        if all(first[name].get(c) == second[name].get(c) for name in first for c in COUNTERS.values()):
+            return second, at
+    raise InvalidRun(f"Counters that stand still for two readings were expected; {SETTLED_TRIES} times they moved.")
+
+
+def settled_matched(testbed: Testbed, fault: Fault) -> tuple[Matched, float]:
+    """What the rules have dropped, and an instant up to which that is all, CLOCK_MONOTONIC."""
+    for _ in range(SETTLED_TRIES):
+        first = testbed.router.matched(fault)
+        at = time.monotonic()
+        if testbed.router.matched(fault) == first:
+            return first, at
+    raise InvalidRun(f"A rule that rests for two readings was expected; {SETTLED_TRIES} times it had matched.")
+
+
+def nudge(testbed: Testbed, fault: Fault) -> None:
+    """Send one old acknowledgment into the hole, each way that is cut, and wait until the rules have had it.
+
+    An idle flow proves nothing by itself: a rule for the wrong port would look the same. And a busy one proves nothing
+    about the time after its last segment. Only while the hole is open, and only where the router makes it: a drop in
+    the sender's own OUTPUT is told to whoever sends.
+    """
+    if fault.placement is not Placement.ROUTER:
+        return
+    before = testbed.router.matched(fault)
+    for direction in fault.direction.directions:
+        node = testbed.client if direction is Direction.FORWARD else testbed.server
+        node.nudge(*fault.flow.ends(direction))
+    deadline = time.monotonic() + NUDGE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        now = testbed.router.matched(fault)
+        if all(now.of(direction) > before.of(direction) for direction in fault.direction.directions):
+            return
