@@ -64,9 +64,13 @@ def test_keepalive_ends_it_by_count(spec: RunSpec, record: Record) -> None:
     assert record.observation.server.never_told
 
 
-@pytest.mark.parametrize("spec", each(WITH_USER_TIMEOUT))
+@pytest.mark.parametrize(
+    "spec", [*each(WITH_USER_TIMEOUT), *both_families(WITH_USER_TIMEOUT["shorter"], "shorter")[1:]]
+)
 def test_user_timeout_overrides_the_count(spec: RunSpec, record: Record) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
     end = record.observation.client
     assert end.cause in (Cause.KEEPALIVE, Cause.USER_TIMEOUT), spec.client
     assert set(end.copy_classes) == {"keepalive-probe"}
+    options = record.sockets.client.options or {}
+    assert end.copies != options["keepalive_count"], "the count alone would send as many"

@@ -10,7 +10,6 @@ SECTION_MAGIC = b"\x0a\x0d\x0d\x0a"
 
 _ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
-_SECTION = 0x0A0D0D0A
 _MAX_BLOCK = MAX_FRAME + (1 << 16)
 """A packet block holds a frame and its options."""
 

@@ -2,8 +2,12 @@
 
 ::
 
-    spec ──> arrange ──> forecast ──> cut ──> watch ──> evidence ──> checks ──> record
-             testbed,    before       router   until     captures,    proofs,    folder
-             programs,   the cut               fates     samples,     then the
-             flow                              known     output       prediction
+    spec ──> arrange ──> connect ──> forecast ──> cut ──> watch ──> collect ──> checks ──> conclude
+             testbed,    the flow,   before       router  agenda:   witnesses,  proofs,    record,
+             server,     found and   the cut              act, heal each on     then the   folder
+             bystander   talking                                    one clock   prediction
+
+``runner`` goes through it. What ``collect`` brings together is read by a module of its own each: ``settle`` (counters
+and rules at rest), ``sides`` (captures), ``ends`` with ``traffic``, ``fate`` and ``noticing`` (wire, kernel, program),
+and ``bystander``; ``findings`` holds all of it. ``checks`` are ``proofs`` and ``predictions``.
 """

@@ -24,7 +24,6 @@ class Stage:
     """A testbed with its programs running and its capture open; the flow may not exist yet."""
 
     testbed: Testbed
-    folder: RunFolder
     spec: RunSpec
     server: Process
     bystander: Process
@@ -34,9 +33,9 @@ class Stage:
     captured_since: float
     """From here on nothing of the flow can have been missed, CLOCK_MONOTONIC."""
 
-    def address(self, node: Node, *, ipv6: bool | None = None) -> str:
-        """The node's address in the run's family, or in the one asked for."""
-        return node.ipv6 if (self.spec.ipv6 if ipv6 is None else ipv6) else node.ipv4
+    def address(self, node: Node) -> str:
+        """The node's address in the run's family."""
+        return node.ipv6 if self.spec.ipv6 else node.ipv4
 
 
 def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> None:
@@ -104,7 +103,7 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     wait_for_listener(testbed.server, server, spec.port, patience)
     port = bystander_port(spec.port)
     bystander = start_bystander(testbed, spec, port, patience)
-    return Stage(testbed, folder, spec, server, bystander, port, captured_since)
+    return Stage(testbed, spec, server, bystander, port, captured_since)
 
 
 def hole_before_connect(stage: Stage, client_port: int) -> FourTuple:

@@ -71,7 +71,6 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
         counters={what: read.deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
         late_s=max((late for at, late in track.late if at >= cut_at), default=0.0),
         samples=track.samples,
-        total_retrans=None if last is None else last.total_retrans,
         seen_until=None if last is None else max(last.at, track.gone_at or last.at),
     )
 

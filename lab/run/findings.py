@@ -49,9 +49,6 @@ class EndFinding:
     samples: Sequence[SocketSample]
     """The socket as it was looked at, for the timeline."""
 
-    total_retrans: int | None
-    """tcpi_total_retrans of the flow's last sample."""
-
     seen_until: float | None
     """Last look at the socket, CLOCK_MONOTONIC; None where it was never seen."""
 

@@ -7,14 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lab.core.errors import InvalidRun, Unsupported
+from lab.core.flow import FourTuple
 from lab.core.giveup import predict
 from lab.core.kernel import KNOBS, from_sysctls
 from lab.core.prediction import GiveUp, Situation, State
 from lab.core.socket import SocketOptions, SocketSample, Timer
+from lab.run.flowfinder import sample_of
+from lab.run.spec import RunSpec
 from lab.testbed.ports import Node
 
 SAME_PACKET_S = 0.05
 """The kernel tells when it last received in whole milliseconds, and one sample is never as quick as another."""
+
+FORECAST_TRIES = 3
+"""How often a forecast is made again whose ground moved while it was made."""
 
 HEARD_STATES = frozenset({State.ZERO_WINDOW, State.FIN_WAIT_2})
 """States whose end counts from the last packet received, although the socket is not idle."""
@@ -30,7 +36,6 @@ class EndForecast:
     """What the branch was predicted from."""
 
     idle_situation: Situation
-    sysctls: Mapping[str, str]
     options: SocketOptions | None
     """None where the descriptor could not be read; then the kernel's defaults were assumed."""
 
@@ -150,7 +155,6 @@ def forecast(
         idle=predict(idle),
         sending_situation=situation,
         idle_situation=idle,
-        sysctls=dict(sysctls),
         options=options,
         sample=sample,
     )
@@ -180,3 +184,39 @@ def _plain_rto(sample: SocketSample | None) -> float | None:
     if sample is None or sample.backoff or not sample.rto_s:
         return None
     return sample.rto_s
+
+
+def forecast_end(
+    node: Node, end: FourTuple, state: State, spec: RunSpec, settings: Mapping[str, str], *, hz: int
+) -> EndForecast:
+    """Both branches of one end, from its socket as it is now.
+
+    Args:
+        node: Where the socket is.
+        end: The flow with the node's own address first.
+        state: What the socket will be doing when its path goes dark.
+        spec: The run's.
+        settings: The node's sysctls, as read.
+        hz: Timer ticks per second.
+
+    Raises:
+        InvalidRun: the kernel does not list the socket.
+    """
+    sample = _sample(node, end, spec)
+    for _ in range(FORECAST_TRIES):
+        options = spec.declared_options if node.name == "client" else None
+        if sample is not None:
+            options = node.socket_options(end.client.port, end.server.port)
+        made = forecast(state, sample, options, settings, hz=hz, writes_on=spec.writes_on)
+        # A prediction of a quarter of an hour takes its time, in which a keepalive probe may be answered.
+        before, sample = sample, _sample(node, end, spec)
+        if not outdated(before, sample):
+            break
+    return made
+
+
+def _sample(node: Node, end: FourTuple, spec: RunSpec) -> SocketSample | None:
+    sample = sample_of(node.sockets(), end)
+    if sample is None and spec.connect_from is None:
+        raise InvalidRun(f"The {node.name}'s kernel does not list {end}, the flow that was about to be cut.")
+    return sample

@@ -85,7 +85,6 @@ def made_client(**changes: Any) -> EndFinding:
         counters={"retransmissions": 8, "keepalive-probes": 0, "window-probes": 0},
         late_s=0.0,
         samples=(),
-        total_retrans=8,
         seen_until=SENT_AT + DEATH_S,
     )
     return replace(plain, **changes)
@@ -104,7 +103,6 @@ def made_server(**changes: Any) -> EndFinding:
             "program_error_at": None,
             "counted": zero,
             "counters": zero,
-            "total_retrans": 0,
             "seen_until": 107.1,
             **changes,
         },

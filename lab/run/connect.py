@@ -1,0 +1,94 @@
+"""From a client that was just started to the moment of the cut: its flow is found, has talked, and is still open."""
+
+from lab.core.errors import UsageError
+from lab.core.flow import FourTuple
+from lab.core.prediction import State
+from lab.run.agenda import Agenda, Observe
+from lab.run.arrange import Stage
+from lab.run.flowfinder import (
+    TALK_TIMEOUT_S,
+    Roll,
+    choose,
+    find_flow,
+    four_tuple,
+    refuse_closed,
+    refuse_exit,
+    sample_of,
+    wait_for_talk,
+    wait_for_window_probe,
+)
+from lab.run.patience import STEP_S, Patience
+from lab.testbed.ports import Process
+
+
+def connect(stage: Stage, client: Process, agenda: Agenda, patience: Patience, observe: Observe) -> FourTuple:
+    """Find the flow that the user means, and wait for the moment of the cut.
+
+    Args:
+        stage: Everything but the client.
+        client: Its program, just started.
+        agenda: Does what the run does before the cut.
+        patience: Waits.
+        observe: Told of each flow that was taken.
+
+    Raises:
+        UsageError: no flow, or several and no choice; one that never talked, or is open no more.
+    """
+    return _Connecting(stage, client, patience, observe).flow_at_cut(agenda)
+
+
+class _Connecting:
+    def __init__(self, stage: Stage, client: Process, patience: Patience, observe: Observe) -> None:
+        self._stage = stage
+        self._spec = stage.spec
+        self._node = stage.testbed.client
+        self._client = client
+        self._patience = patience
+        self._observe = observe
+        self._roll = Roll(self._node, stage.spec.port)
+
+    def flow_at_cut(self, agenda: Agenda) -> FourTuple:
+        spec = self._spec
+        flow = self._take(find_flow(self._roll, self._client, spec.port, spec.flow, self._patience))
+        cut_at = self._patience.now() + spec.cut_after_s
+        agenda.act_before(cut_at)
+        self._look_on(cut_at)
+        flow = self._choose_again(flow)
+        refuse_exit(self._stage.server, "could be cut off")
+        if spec.client_state is State.ZERO_WINDOW:
+            wait_for_window_probe(self._node, flow, self._patience)
+        if not spec.closes:
+            refuse_exit(self._client, "could be cut off")
+            refuse_closed(sample_of(self._node.sockets(), flow), self._client)
+        return flow
+
+    def _take(self, flow: FourTuple) -> FourTuple:
+        self._observe("client", "connected", flow=str(flow))
+        if self._spec.talks and not wait_for_talk(self._node, self._client, flow, self._patience):
+            raise UsageError(
+                f"Data in both directions was expected before the cut; after {TALK_TIMEOUT_S:g} s {flow} had none.",
+                fix="let the programs exchange something first",
+            )
+        return flow
+
+    def _look_on(self, until: float) -> None:
+        """Wait, and where age decides between flows, see each when it appears."""
+        if self._spec.flow is None:
+            self._patience.pause_until(until)
+            return
+        while (left_s := until - self._patience.now()) > 0:
+            self._roll.look()
+            self._patience.pause(min(STEP_S, left_s))
+
+    def _choose_again(self, flow: FourTuple) -> FourTuple:
+        """The flow that the user means of those that are there at the cut; the newest may be another one by now.
+
+        Raises:
+            UsageError: several match, and no choice was made.
+        """
+        open_now = self._roll.look()
+        if self._spec.flow is None and len(open_now) > 1:
+            choose(open_now, None)
+        if self._spec.flow != "newest" or not open_now or four_tuple(open_now[-1]) == flow:
+            return flow
+        return self._take(four_tuple(open_now[-1]))
