@@ -5,7 +5,7 @@ The run decides the outcome. A report that repeats it without looking would also
 
 from collections.abc import Iterator
 
-from lab.report.record import Branch, EndObservation, Outcome, Record
+from lab.report.record import Branch, Cause, EndObservation, Outcome, Record
 from lab.report.units import seconds, window
 
 
@@ -13,12 +13,14 @@ def doubts(record: Record) -> tuple[str, ...]:
     """Sentences on what contradicts a confirmation; none where the outcome is another one, or nothing does."""
     if record.outcome is not Outcome.CONFIRMED:
         return ()
+    client, server = record.observation.client, record.observation.server
     return tuple(_of_run(record)) + tuple(
         f"{end}: {sentence}"
-        for end, branch, seen in (
-            ("client", record.prediction.client.branch, record.observation.client),
-            ("server", record.prediction.server.branch, record.observation.server),
+        for end, branch, seen, peer in (
+            ("client", record.prediction.client.branch, client, server),
+            ("server", record.prediction.server.branch, server, client),
         )
+        if not _reset_after_heal(seen, peer, record.fault.healed_s)
         for sentence in _of_end(branch, seen, record)
     )
 
@@ -56,6 +58,14 @@ def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iter
         # Fewer copies are no contradiction while the end still lives: more may come.
         if seen.copies > high or (seen.gave_up_s is not None and seen.copies < low):
             yield f"{seen.copies} copies, predicted {low} to {high}"
+
+
+def _reset_after_heal(seen: EndObservation, peer: EndObservation, healed_s: float | None) -> bool:
+    """Whether the path came back to a peer that had ended: its RST ends this end too, whatever was predicted."""
+    ends = [at for at in (peer.gave_up_s, peer.closed_s) if at is not None]
+    if healed_s is None or seen.gave_up_s is None or seen.cause is not Cause.RESET:
+        return False
+    return healed_s <= seen.gave_up_s and any(at < healed_s for at in ends)
 
 
 def _within(value: float, span: tuple[float, float] | None, slack: float) -> bool:

@@ -76,12 +76,23 @@ def _limited(record: Record) -> bool:
 
 def _verdict(record: Record) -> str:
     if _limited(record):
-        horizon = "an unknown time" if record.horizon_s is None else brief(record.horizon_s)
-        ends = " and the ".join(record.ends_unresolved)
-        return f"as predicted so far; after {horizon} the fate of the {ends} was still open"
+        return f"as predicted so far; {'; '.join(_unresolved(record))}"
     if record.outcome is Outcome.CONFIRMED:
         return record.reason or "each end met its fate as predicted"
     return record.reason or "the record does not say why"
+
+
+def _unresolved(record: Record) -> list[str]:
+    """Why the kernels' predictions were not put to their last test."""
+    horizon = "an unknown time" if record.horizon_s is None else brief(record.horizon_s)
+    closed = {"client": record.observation.client.closed_s, "server": record.observation.server.closed_s}
+    still_open = [end for end in record.ends_unresolved if closed[end] is None]
+    said = [f"after {horizon} the fate of the {' and the '.join(still_open)} was still open"] if still_open else []
+    return said + [
+        f"the {end}'s program closed at {seconds(at_s)}, before its kernel was due"
+        for end in record.ends_unresolved
+        if (at_s := closed[end]) is not None
+    ]
 
 
 def _facts(record: Record) -> tuple[tuple[str, str], ...]:

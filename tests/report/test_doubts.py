@@ -74,3 +74,18 @@ def test_other_outcomes_are_not_doubted() -> None:
 def test_few_copies_are_no_doubt_while_the_end_lives() -> None:
     alive = client(gave_up_s=None, copies=3).model_copy(update={"horizon_s": 3.0})
     assert doubts(alive) == ()
+
+
+def test_a_reset_after_the_heal_by_a_peer_that_had_ended_raises_none() -> None:
+    """The client gave up, the path came back, and the server's next copy was answered with a RST."""
+    record, _ = both_ways()
+    observation = record.observation
+    told = observation.server.model_copy(update={"gave_up_s": 17.0, "cause": Cause.RESET})
+    assert record.fault.cut_at is not None
+    healed = record.fault.model_copy(update={"healed_at": record.fault.cut_at + 16.5})
+    too_early = record.fault.model_copy(update={"healed_at": record.fault.cut_at + 1.0})
+    seen = record.model_copy(update={"observation": observation.model_copy(update={"server": told}), "fault": healed})
+
+    assert doubts(seen) == ()
+    assert doubts(seen.model_copy(update={"fault": too_early})) != ()
+    assert doubts(seen.model_copy(update={"fault": record.fault})) != ()

@@ -35,6 +35,16 @@ def test_never_is_confirmed_up_to_the_horizon_only() -> None:
     assert summary_of("both-ways").headline == "CONFIRMED"
 
 
+def test_a_program_that_closed_before_its_kernel_was_due_is_not_called_open() -> None:
+    record, _ = CASES["idle-for-ever"]()
+    closing = record.observation.client.model_copy(update={"closed_s": 2.5})
+    changed = record.model_copy(update={"observation": record.observation.model_copy(update={"client": closing})})
+    verdict = summarise(changed).verdict
+
+    assert "the fate of the server was still open" in verdict
+    assert "the client's program closed at 2.500 s, before its kernel was due" in verdict
+
+
 def test_a_refusal_and_an_invalid_run_say_why() -> None:
     assert summary_of("keepalive").verdict == "client: gave up at 8.950 s, predicted 9.300 to 10.300 s"
     summary = summary_of("interrupted")
