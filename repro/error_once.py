@@ -51,10 +51,14 @@ def main() -> int:
         noticed=r"read 1",
         out=folder,
     )
-    print(f"{record.outcome.value}: dark at 0 s, kernel gave up at {record.observation.client.gave_up_s:.2f} s")
+    gave_up_s = record.observation.client.gave_up_s
+    when = "did not give up" if gave_up_s is None else f"gave up at {gave_up_s:.2f} s"
+    print(f"{record.outcome.value}: dark at 0 s, kernel {when}; everything is in {folder}/")
     reads = lines_of(folder / "client.log")
     print("\n".join(reads))
-    return 0 if record.outcome.value == "confirmed" and "returned b''" in reads[-1] else 1
+    first, second = [*reads, "", ""][:2]
+    claim = "raised" in first and "returned b''" in second
+    return 0 if record.outcome.value == "confirmed" and claim else 1
 
 
 def lines_of(log: Path) -> list[str]:

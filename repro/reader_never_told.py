@@ -53,11 +53,13 @@ def wait_in_the_dark(keepalive: str) -> Record:
 def main() -> int:
     """Run both, and say whether the claim holds."""
     without, with_keepalive = wait_in_the_dark("plain"), wait_in_the_dark("keepalive")
-    told = with_keepalive.observation.client.noticed_s
-    print(f"without keepalive ({without.outcome.value}): never told within {without.horizon_s:.1f} s")
-    print(f"with keepalive ({with_keepalive.outcome.value}): told after {told or float('nan'):.2f} s")
+    for name, record in (("without", without), ("with", with_keepalive)):
+        told_s = record.observation.client.noticed_s
+        what = f"never told within {record.horizon_s:.1f} s" if told_s is None else f"told after {told_s:.2f} s"
+        print(f"{name} keepalive ({record.outcome.value}): {what}")
     confirmed = all(record.outcome.value == "confirmed" for record in (without, with_keepalive))
-    return 0 if confirmed and without.observation.client.never_told and told is not None else 1
+    told = with_keepalive.observation.client.noticed_s is not None
+    return 0 if confirmed and without.observation.client.never_told and told else 1
 
 
 if __name__ == "__main__":

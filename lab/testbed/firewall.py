@@ -29,7 +29,7 @@ class RuleTable(Protocol):
         """Which one: iptables or nftables."""
 
     def build(self, number: int, fault: Fault) -> None:
-        """Make the fault's chain, with one rule per direction in the order of ``directions``; nothing jumps to it."""
+        """Make the fault's chain, one rule per direction in the order of ``Cut.directions``; nothing jumps to it."""
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:
         """Commit the jump to the chain, in front of every other rule of the hook."""
@@ -38,7 +38,7 @@ class RuleTable(Protocol):
         """Commit the removal of the jump; the chain and its counters stay."""
 
     def packets(self, number: int, fault: Fault) -> list[int]:
-        """Packets dropped by each rule of the chain, in the order of ``directions``."""
+        """Packets dropped by each rule of the chain, in the order of ``Cut.directions``."""
 
     def close(self) -> None:
         """Remove everything that this object made; idempotent."""
