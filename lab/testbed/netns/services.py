@@ -38,6 +38,9 @@ def run(requests: socket.socket) -> NoReturn:
     # The kernel reaps the services.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     send_with_fds(requests, links.record(), [])
+    # python-iptables looks for old libraries too, and where the linker does not know one, ctypes asks a compiler on the
+    # PATH: that takes time, and a kill in that moment leaves the compiler's files in /tmp. Nothing else here uses PATH.
+    os.environ["PATH"] = os.devnull
     for name in _LIBRARIES:
         with warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
