@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import graphlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,31 @@ def test_dependencies_point_inwards() -> None:
     ]
 
     assert wrong == []
+
+
+def needs(module: str) -> set[str]:
+    """The files of the lab that a file imports, in functions too; importing a package's module needs no package."""
+    names: set[str] = set()
+    for node in ast.walk(parse(module)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name if file_of(name) else node.module for name in whole}
+    return {found for name in names if (found := file_of(name))} - {"__init__.py"}
+
+
+def file_of(dotted: str) -> str | None:
+    """The file of a module or package of the lab, None for anything else."""
+    path = "/".join(dotted.split(".")[1:])
+    found = [name for name in (f"{path}.py", f"{path}/__init__.py") if dotted.startswith("lab.") and name in MODULES]
+    return found[0] if found else None
+
+
+def test_no_module_needs_itself_in_a_circle() -> None:
+    order = list(graphlib.TopologicalSorter({module: needs(module) for module in MODULES}).static_order())
+
+    assert order.index("core/flow.py") < order.index("run/runner.py") < order.index("api.py")
 
 
 def test_the_core_takes_values_and_gives_values() -> None:

@@ -96,7 +96,7 @@ def test_exit_status_and_signals(testbed: NetnsTestbed) -> None:
 
 
 def test_a_command_starts_with_default_signals_and_only_its_own_descriptors(testbed: NetnsTestbed) -> None:
-    # Signals 32 and 33 are the C library's own: no program can set them, and they are inherited from whoever started us.
+    # Signals 32 and 33 are the C library's own: no program can set them, and they are inherited from the caller.
     code = (
         "import os; print([f'{int(line.split()[1], 16) & ~(3 << 31):016x}'"
         " for line in open('/proc/self/status') if line[:6] in ('SigIgn', 'SigBlk')]);"
