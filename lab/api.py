@@ -4,6 +4,7 @@ The commands use the same parts; whoever needs more than one call finds them in 
 """
 
 import enum
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -63,6 +64,9 @@ def blackhole(
     Raises:
         LabError: nothing could be judged; the message says why and what mends it.
     """
+    for name, command in (("server", server), ("client", client)):
+        if isinstance(command, str):
+            raise UsageError(f"{name} is a list of words, not one string.", fix=f"{name}={shlex.split(command)!r}")
     spec = RunSpec(
         server=Program(tuple(server)),
         client=Program(tuple(client)),

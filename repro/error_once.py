@@ -56,6 +56,7 @@ def main() -> int:
     print(f"{record.outcome.value}: dark at 0 s, kernel {when}; everything is in {folder}/")
     reads = lines_of(folder / "client.log")
     print("\n".join(reads))
+    print(f"everything of the run is in {folder}/")
     first, second = [*reads, "", ""][:2]
     claim = "raised" in first and "returned b''" in second
     return 0 if record.outcome.value == "confirmed" and claim else 1

@@ -12,6 +12,10 @@ readonly purpose=${1:-run}
 case $purpose in run | dev) ;; *) echo "usage: scripts/setup.sh run|dev" >&2 && exit 2 ;; esac
 
 readonly venv=$PWD/.venv
+for place in . .venv; do
+  [ ! -e "$place" ] || [ -w "$place" ] ||
+    { echo "set-up: $PWD/$place belongs to somebody else: work in a clone of your own" >&2 && exit 5; }
+done
 readonly stamp=$venv/installed
 # An ordinary user's PATH lacks the folders in which Debian keeps network tools.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -90,8 +90,17 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Output of foreign programs is quoted as it came; a narrow locale must not turn that into an error.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrappers here
-    with _exit_codes():
-        app(prog_name="lab")
+    try:
+        with _exit_codes():
+            app(prog_name="lab")
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        # CPython remembers a Ctrl-C that struck inside exec(), as a module is imported, and ends itself by SIGINT at
+        # exit although it was handled. All that has to be written is on the disk by now.
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(INTERRUPTED)
 
 
 def _guarded(verb: Callable[..., None]) -> Callable[..., None]:

@@ -10,7 +10,7 @@ def run(
     server: Annotated[str, typer.Option(help="Command to run in the server node.")],
     client: Annotated[str, typer.Option(help="Command to run in the client node.")],
     port: Annotated[int, typer.Option(help="TCP port of the server; how the flow is found.")],
-    backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
+    backend: Annotated[str, typer.Option(help="auto or netns (docker: not in this version).")] = "auto",
     cut_after: Annotated[
         str, typer.Option(metavar="T", help="Cut this long after the first byte in each direction.")
     ] = "1s",

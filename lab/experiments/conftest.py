@@ -52,12 +52,14 @@ class Batch:
 
     def _run(self, name: str, spec: RunSpec, out: Path) -> Record:
         """A run that was disturbed says INVALID, which is no result: it is done again, and that is reported."""
+        first = out
         while True:
             record = Run(spec, open_testbed, out=out, stop=self._stop, start_gate=self._gate).execute()
             reasons = self.again.get(name, [])
             if not record.disturbed or len(reasons) >= TRIES_AGAIN:
                 return record
             self.again.setdefault(name, []).append(record.reason or "")
+            out = self._folders[name] = first.with_name(f"{first.name}-again{len(self.again[name])}")
 
     def record(self, name: str) -> Record:
         """The record of a run, when it is there."""

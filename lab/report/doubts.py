@@ -5,6 +5,7 @@ The run decides the outcome. A report that repeats it without looking would also
 
 from collections.abc import Iterator
 
+from lab.core.fault import Cut
 from lab.report.record import Branch, Cause, EndObservation, Outcome, Record
 from lab.report.units import seconds, window
 
@@ -21,6 +22,7 @@ def doubts(record: Record) -> tuple[str, ...]:
             ("server", record.prediction.server.branch, server, client),
         )
         if not _reset_after_heal(seen, peer, record.fault.healed_s)
+        if not _reset_by_the_open_way(end, seen, record)
         for sentence in _of_end(branch, seen, record)
     )
 
@@ -50,6 +52,9 @@ def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iter
         yield f"gave up at {seconds(seen.gave_up_s)}, predicted {window(branch.window_s)}"
     if seen.gave_up_s is not None and seen.cause is not None and seen.cause is not branch.cause:
         yield f"gave up by {seen.cause.value}, predicted {branch.cause.value}"
+    healed_s = record.fault.healed_s
+    if healed_s is not None and branch.window_s is not None and healed_s <= branch.window_s[1]:
+        return  # What was predicted is without the heal.
     missed = branch.window_s is not None and record.horizon_s is not None and branch.window_s[1] <= record.horizon_s
     if seen.gave_up_s is None and seen.recovered_s is None and seen.closed_s is None and missed:
         yield f"did not give up, predicted {window(branch.window_s)}"
@@ -66,6 +71,16 @@ def _reset_after_heal(seen: EndObservation, peer: EndObservation, healed_s: floa
     if healed_s is None or seen.gave_up_s is None or seen.cause is not Cause.RESET:
         return False
     return healed_s <= seen.gave_up_s and any(at < healed_s for at in ends)
+
+
+def _reset_by_the_open_way(end: str, seen: EndObservation, record: Record) -> bool:
+    """Whether the other end's RST came by the direction that was not cut."""
+    open_towards = {Cut.FORWARD: "client", Cut.RETURN: "server"}
+    return (
+        seen.cause is Cause.RESET
+        and record.fault.direction in open_towards
+        and (open_towards[record.fault.direction] == end)
+    )
 
 
 def _within(value: float, span: tuple[float, float] | None, slack: float) -> bool:

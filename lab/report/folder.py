@@ -30,9 +30,6 @@ RECORD = "record.json"
 TIMELINE = "timeline.jsonl"
 REPORT = "report.md"
 FIGURES = ("figure.png", "figure.svg")
-PRODUCED = (RECORD, TIMELINE, "left.pcapng", "right.pcapng", "client.log", "server.log", REPORT, *FIGURES)
-"""What a run writes; what a new run in an old run's folder removes before it starts."""
-
 _DEFAULT_PARENT = Path("runs")
 _PROBE_BYTES = 64 * 1024
 """Written and removed once, so that a full disk is found before the run and not at its end."""
@@ -55,19 +52,16 @@ class RunFolder:
         Args:
             name: What is run, in a word or two; part of the default folder's name.
             started: Wall time; the other part.
-            out: The folder to use; ``runs/<time>-<name>`` where None. An earlier run's folder is taken over, and
-                what that run produced is removed, so that no old artefact can pass for a new one.
+            out: The folder to use, empty or new; ``runs/<time>-<name>`` where None.
 
         Raises:
-            UsageError: ``out`` is a file, or holds something that no run has written.
+            UsageError: ``out`` is a file, or holds something: an earlier run is evidence, and never overwritten.
             EnvironmentNotReady: it cannot be written to, or its disk is full.
         """
         path = out if out is not None else _unused(_DEFAULT_PARENT / f"{started:%Y%m%d-%H%M%S}-{_slug(name)}")
         _refuse_foreign(path)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-            for produced in PRODUCED:
-                (path / produced).unlink(missing_ok=True)
             _probe(path)
         return cls(path)
 
@@ -191,7 +185,11 @@ def _refuse_foreign(path: Path) -> None:
         found = sorted(entry.name for entry in path.iterdir())
     except OSError as error:
         raise _explained(path, error) from error
-    if found and TIMELINE not in found and not _is_record(path / RECORD):
+    if TIMELINE in found or _is_record(path / RECORD):
+        raise UsageError(
+            f"{path} holds an earlier run, which is kept.", fix="name a new folder with --out, or remove it."
+        )
+    if found:
         seen = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
         raise UsageError(f"{path} holds {seen}, which no run has written.", fix="name an empty or a new folder.")
 

@@ -146,7 +146,7 @@ def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | Non
         "cause": (UNKNOWN if branch is None else branch.cause.value, seen.cause.value if seen.cause else UNKNOWN),
         "copies": (UNKNOWN if branch is None else count(branch.copies), _or_unknown(seen.copies)),
         "error": ("", seen.errno or UNKNOWN),
-        "noticed": ("", _noticed(seen)),
+        "noticed": ("", _noticed(seen, horizon_s)),
     }
 
 
@@ -159,15 +159,19 @@ def _sent(seen: EndObservation) -> str:
 def _gave_up(seen: EndObservation, horizon_s: float | None) -> str:
     if seen.gave_up_s is not None:
         return seconds(seen.gave_up_s)
+    if seen.closed_s is not None:
+        return f"closed at {seconds(seen.closed_s)}"
     if seen.recovered_s is not None:
         return f"acked at {seconds(seen.recovered_s)}"
     return UNKNOWN if horizon_s is None else f"not in {brief(horizon_s)}"
 
 
-def _noticed(seen: EndObservation) -> str:
+def _noticed(seen: EndObservation, horizon_s: float | None) -> str:
     if seen.noticed_s is not None:
         return seconds(seen.noticed_s) + (f", {seen.noticed_by.value}" if seen.noticed_by else "")
-    return "never told" if seen.never_told else UNKNOWN
+    if not seen.never_told:
+        return UNKNOWN
+    return "never told" if horizon_s is None else f"not in {brief(horizon_s)}"
 
 
 def _closing(record: Record) -> tuple[tuple[str, str], ...]:

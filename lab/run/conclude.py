@@ -1,5 +1,6 @@
 """Turns findings into the record, and the captures into the timeline."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -22,6 +23,7 @@ from lab.run.checks import disturbed, judged
 from lab.run.findings import EndFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
+from lab.testbed.ports import CutReceipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Known:
     fault: Fault | None = None
     flow: FourTuple | None = None
     forecasts: Mapping[str, EndForecast] | None = None
+    cut: CutReceipt | None = None
 
 
 def conclude(known: Known, found: Findings) -> r.Record:
@@ -83,7 +86,7 @@ def conclude(known: Known, found: Findings) -> r.Record:
 def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, unsupported: bool = False) -> r.Record:
     """An INVALID or UNSUPPORTED record of everything known so far: true at any moment of a run."""
     forecasts = known.forecasts or {}
-    spec = known.spec
+    spec, offset = known.spec, time.time() - time.monotonic()
     return r.Record(
         outcome=r.Outcome.UNSUPPORTED if unsupported else r.Outcome.INVALID,
         reason=reason,
@@ -95,7 +98,14 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, u
             profile=spec.profile.name, hz=known.hz, **{node: dict(values) for node, values in known.settings.items()}
         ),
         sockets=r.Sockets(**{name: _socket(each) for name, each in forecasts.items()}),
-        fault=r.FaultRecord(kind="blackhole", scope=spec.scope, direction=spec.direction, placement=spec.placement),
+        horizon_s=None if known.cut is None else time.monotonic() - known.cut.done_at,
+        fault=r.FaultRecord(
+            kind="blackhole",
+            scope=spec.scope,
+            direction=spec.direction,
+            placement=spec.placement,
+            cut_at=None if known.cut is None else known.cut.done_at + offset,
+        ),
         flow=r.FlowRecord()
         if known.flow is None
         else r.FlowRecord(client=str(known.flow.client), server=str(known.flow.server)),
@@ -211,6 +221,8 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
 def _never_told(end: EndFinding, found: Findings) -> bool:
     """Whether the end still believed in its connection when the watch ended, although the path was dark for it."""
     if end.fate.gone_at is not None or end.fate.closed_at is not None or end.noticing.at is not None:
+        return False
+    if end.traffic.told_at is not None:
         return False
     recovered = end.traffic.recovered_at is not None or not end.sends
     return found.healed is None or not recovered

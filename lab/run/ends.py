@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.core.flow import Direction, FourTuple
 from lab.core.prediction import Cause
@@ -17,6 +17,9 @@ from lab.run.spec import ORPHANED, RunSpec
 from lab.run.traffic import Traffic, read_traffic
 from lab.run.watched import Watched
 from lab.testbed.ports import Node, Process, SocketTrack
+
+RESET_WITHIN_S = 0.001
+"""From a RST at the tap to the end of the socket behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,9 @@ def _fate(
     orphan = forecast.state in ORPHANED
     fate = read_fate(track, delta, watched.cut.began_at, user_timeout=user_timeout, reset=reset, orphan=orphan)
     fate = dated_close(fate, track, traffic.ended_at)
+    if reset and traffic.told_at is not None and fate.cause == Cause.RESET.value:
+        # A RST ends a socket at once: the wire dates that better than any sample.
+        return replace(fate, gone_at=traffic.told_at, within_s=RESET_WITHIN_S)
     last_copy_at = traffic.copies[-1].segment.time_s if traffic.copies else None
     announced = None if watched.healed else announced_expiry(track, fate)
     lived = (at for at in (last_copy_at, announced) if at)

@@ -201,7 +201,8 @@ def refuse_exit(process: Process, verb: str) -> None:
 
 def tail(process: Process) -> str:
     """The last lines that a program printed, for a message."""
-    lines = [line.text for line in process.lines[-LAST_LINES:]]
+    # A traceback's carets point at nothing once the line is folded.
+    lines = [text for line in process.lines if (text := line.text.strip()).strip("^~ ")][-LAST_LINES:]
     return "Its last lines: " + " | ".join(lines) if lines else "It printed nothing."
 
 

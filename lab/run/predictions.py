@@ -33,6 +33,11 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
         in_time = due is None or end.let_go_at <= due[1] + DATED_WITHIN_S
         what = "before its kernel was due" if in_time else f"although its kernel was due {_when(end, found)}"
         yield _predicted(end, "alive", in_time, f"its program closed it at {at_s:.3f} s, {what}")
+    elif gone_at is not None and _reset_by_the_open_way(end, found):
+        at_s = gone_at - found.cut.done_at
+        in_time = due is None or gone_at <= due[1] + DATED_WITHIN_S
+        what = "before anything was due" if in_time else f"although it was due {_when(end, found)}"
+        yield _predicted(end, "alive", in_time, f"the other end's RST came by the open way at {at_s:.3f} s, {what}")
     elif gone_at is None:
         yield from _lived(end, found)
     elif due is None:
@@ -40,6 +45,12 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
         yield _predicted(end, "alive", False, f"nothing was due, but the kernel gave up at {at_s:.3f} s")
     else:
         yield from _died(end, found, gone_at, due)
+
+
+def _reset_by_the_open_way(end: EndFinding, found: Findings) -> bool:
+    """Whether the other end's RST ended it, on a path that was cut in the other direction only."""
+    towards = end.direction.opposite
+    return end.fate.cause == Cause.RESET.value and all(passage.direction is not towards for passage in found.passages)
 
 
 def _predicted(end: EndFinding, what: str, ok: bool, detail: str) -> Check:

@@ -128,7 +128,7 @@ def _end_proofs(end: EndFinding, found: Findings) -> Iterator[Check]:
     yield Check(
         f"{end.name}-death-dated",
         within <= DATED_WITHIN_S or not _straddles(end),
-        f"known to {within * 1000:.0f} ms either way (at most {DATED_WITHIN_S * 1000:.0f})",
+        f"known to {within * 1000:.0f} ms either way ({DATED_WITHIN_S * 1000:.0f} where the verdict hangs on it)",
     )
     if end.program_error_at is not None:
         apart_s = abs(end.program_error_at - end.fate.gone_at)

@@ -149,6 +149,7 @@ class Run:
         self._patience.pause_until(stage.captured_since + CALM_S)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
+        self._know(cut=cut)
         self._timeline.anchor(cut.done_at)
         self.observe("router", "cut", cut.done_at, flow=str(flow), direction=self.spec.direction.value)
         if self.spec.connect_from is not None:

@@ -29,6 +29,9 @@ class Traffic:
     ended_at: float | None
     """When this end first sent a FIN or RST after the cut, as a close does."""
 
+    told_at: float | None
+    """When a FIN or RST of the other side first reached this end after the cut, by the direction that was left open."""
+
     recovered_at: float | None
     """When, after the heal, the other side first acknowledged what had been lost."""
 
@@ -71,8 +74,13 @@ def read_traffic(
         copies=copies,
         reset_at=first_with(Flag.RST),
         ended_at=first_with(Flag.RST | Flag.FIN),
+        told_at=next((c.segment.time_s for c in heard if c.segment.time_s >= cut_at and _ends(c)), None),
         recovered_at=recovered,
     )
+
+
+def _ends(classified: Classified) -> bool:
+    return bool(classified.segment.flags & (Flag.RST | Flag.FIN))
 
 
 def _carries(classified: Classified) -> bool:

@@ -90,19 +90,18 @@ def test_people_get_the_verdict_and_where_everything_is(
     assert "Everything is in" in printed
 
 
+@pytest.mark.parametrize("as_json", [False, True])
 def test_an_error_passes_on_and_its_record_is_the_json(
-    ending: Callable[[Ends], Path], capsys: pytest.CaptureFixture[str]
+    as_json: bool, ending: Callable[[Ends], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(folder: RunFolder) -> Record:
         judged(Outcome.INVALID)(folder)
         raise InvalidRun("the counters never rested")
 
     with pytest.raises(InvalidRun):
-        call(ending(fail))
-    assert capsys.readouterr().out == ""
-    with pytest.raises(InvalidRun):
-        call(ending(fail), as_json=True)
-    assert json.loads(capsys.readouterr().out)["outcome"] == "invalid"
+        call(ending(fail), as_json=as_json)
+    shown = capsys.readouterr().out
+    assert (json.loads(shown)["outcome"] == "invalid") if as_json else shown == ""
 
 
 def test_ctrl_c_while_the_report_is_made_takes_the_verdict_back(

@@ -21,7 +21,7 @@ def test_elsewhere_each_step_is_a_line() -> None:
     assert told("connected", "look", "cut", terminal=False).splitlines() == [
         "Bringing up client, router and server ...",
         "Connected; letting the programs talk ...",
-        "The flow is dark; watching both kernels and both programs ...",
+        "The flow is dark. Watching (--for limits it) ...",
     ]
 
 

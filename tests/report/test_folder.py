@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, UsageError
-from lab.report.folder import PRODUCED, RunFolder
+from lab.report.folder import RunFolder
 from lab.report.record import Check
 from tests.report.cases import both_ways, interrupted
 
@@ -54,13 +54,14 @@ def test_a_foreign_record_json_does_not_make_a_run_folder(tmp_path: Path) -> Non
     assert (tmp_path / "record.json").exists()
 
 
-def test_a_new_run_removes_what_the_old_one_produced_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["record.json", "timeline.jsonl"])
+def test_an_earlier_run_is_evidence_and_never_overwritten(kept: str, tmp_path: Path) -> None:
     RunFolder(tmp_path).write_record(interrupted()[0])
-    for name in PRODUCED[1:]:
-        (tmp_path / name).write_text("old")
-    (tmp_path / "notes.txt").write_text("mine")
-    RunFolder.create("demo", started=STARTED, out=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    (tmp_path / "record.json").rename(tmp_path / kept)
+    before = (tmp_path / kept).read_bytes()
+    with pytest.raises(UsageError, match="an earlier run, which is kept"):
+        RunFolder.create("demo", started=STARTED, out=tmp_path)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(kept, before)]
 
 
 def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:

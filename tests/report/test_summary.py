@@ -25,7 +25,7 @@ def test_prediction_stands_beside_measurement() -> None:
 def test_the_server_that_was_never_told_is_not_missing_data() -> None:
     summary = summary_of("return-only")
     assert row(summary, "gave up").server == ("never", "not in 20 s")
-    assert row(summary, "noticed").server == ("", "never told")
+    assert row(summary, "noticed").server == ("", "not in 20 s")
 
 
 def test_never_is_confirmed_up_to_the_horizon_only() -> None:

@@ -59,7 +59,9 @@ def copies(times_s: tuple[float, ...] = COPIES_S) -> tuple[Classified, ...]:
 
 def quiet(**changes: Any) -> Traffic:
     """Of an end that had nothing to send."""
-    plain = Traffic(lost_at=None, heard_at=99.4, copies=(), reset_at=None, ended_at=None, recovered_at=None)
+    plain = Traffic(
+        lost_at=None, heard_at=99.4, copies=(), reset_at=None, ended_at=None, told_at=None, recovered_at=None
+    )
     return replace(plain, **changes)
 
 
