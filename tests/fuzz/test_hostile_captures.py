@@ -36,7 +36,7 @@ SEEDS = [
     build.section(">") + build.interface(order=">") + b"".join(build.old(f, int(at * 1e6), ">") for at, f in FRAMES_V6),
 ]
 
-bounded = settings(deadline=5000, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+bounded = settings(deadline=5000, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 """A deadline per example is the check against hangs: the files are a kilobyte."""
 
 
@@ -87,7 +87,7 @@ a_segment = st.builds(
 )
 
 
-@settings(deadline=5000, max_examples=300)
+@settings(deadline=5000, max_examples=120)
 @given(st.lists(a_segment, min_size=1, max_size=40))
 def test_segments_that_no_stack_would_send(parts: list[tuple[float, bool, tuple[object, ...]]]) -> None:
     segments = in_order(parts)
@@ -109,7 +109,7 @@ a_plain_segment = st.tuples(
 )
 
 
-@settings(deadline=5000, max_examples=300)
+@settings(deadline=5000, max_examples=120)
 @given(st.lists(st.one_of(a_plain_segment, a_segment), min_size=1, max_size=40))
 def test_the_short_cut_for_plain_segments_changes_nothing(parts: list[tuple[float, bool, tuple[object, ...]]]) -> None:
     segments = in_order(parts)
