@@ -64,7 +64,7 @@ SYN = {
     "rto-max-1s": syn(6, 4, rto_max_ms=1000),
     "user-timeout": syn(6, 4, 3.0),
 }
-SYNACK = {f"retries{n}": synack(n) for n in (0, 1, 2, 3)}
+SYNACK = {f"retries{n}": synack(n) for n in (4, 0, 1, 2, 3)}
 
 
 @pytest.mark.parametrize("spec", [*each(SYN), *both_families(SYN["retries2-linear4"], "retries2-linear4")[1:]])
