@@ -7,8 +7,7 @@
     process)    and PID names)    and mounts)   +- server agent ---- commands
 
 ``testbed`` is what callers use; ``launcher`` and ``forkserver`` make testbeds; ``keeper``, ``mounts`` and ``links``
-build one; ``agent`` acts in a node, with ``commands``, ``modules``, ``sysctl``, ``observing`` and ``hosting``; ``rpc``,
-``events`` and ``process`` carry calls and output; ``priority`` says who runs first.
+build one; ``services`` starts firewalls and captures. What acts inside a node is ``lab.testbed.agent``.
 """
 
 from lab.testbed.netns.testbed import NetnsTestbed, open_testbed

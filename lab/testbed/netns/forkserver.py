@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.netns import keeper, kernel, links, priority, readiness, services
-from lab.testbed.netns.child import become
-from lab.testbed.netns.layout import NODES
-from lab.testbed.netns.rpc import receive_with_fds
+from lab.testbed.agent import kernel, priority
+from lab.testbed.agent.child import become
+from lab.testbed.agent.rpc import receive_with_fds
+from lab.testbed.names import NODES
+from lab.testbed.netns import keeper, links, readiness, services
 from lab.testbed.ports import TestbedSpec
 
 MARK = "blackhole-lab-forkserver"

@@ -13,10 +13,14 @@ from functools import partial
 from typing import NamedTuple, NoReturn
 
 from lab.core.errors import LabError
-from lab.testbed.netns import agent, kernel, links, mounts, readiness
-from lab.testbed.netns.child import become
-from lab.testbed.netns.layout import NODES, hosts_file
-from lab.testbed.netns.rpc import send_with_fds
+from lab.testbed.agent import kernel
+from lab.testbed.agent.child import become
+from lab.testbed.agent.hosted import Premises
+from lab.testbed.agent.rpc import send_with_fds
+from lab.testbed.agent.service import serve_node
+from lab.testbed.names import LEFT, NODES, RIGHT
+from lab.testbed.netns import links, mounts, readiness
+from lab.testbed.netns.layout import hosts_file
 from lab.testbed.netns.services import Services
 from lab.testbed.ports import TestbedSpec
 
@@ -85,4 +89,8 @@ def _run_agent(node: str, namespaces: dict[str, int], spec: TestbedSpec, ends: E
     for name, fd in namespaces.items():
         if name != node:
             os.close(fd)
-    agent.run(node, namespaces[node], calls, ends.events, Services(spec, shared.services))
+    kernel.setns(namespaces[node], kernel.CLONE_NEWNET)
+    os.close(namespaces[node])
+    kernel.unshare(kernel.CLONE_NEWUTS)
+    kernel.set_hostname(node)
+    serve_node(node, calls, ends.events, Services(Premises(spec.firewall, LEFT, RIGHT), shared.services))

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady
+from lab.testbed.agent.rpc import send_with_fds
 from lab.testbed.netns.forkserver import MARK
-from lab.testbed.netns.rpc import send_with_fds
 from lab.testbed.owner import own_identity
 
 _START_TIMEOUT_S = 30.0

@@ -12,13 +12,7 @@ Addresses are from the documentation ranges (RFC 5737, RFC 3849). A link has the
 from dataclasses import dataclass
 from typing import Final
 
-CLIENT: Final = "client"
-ROUTER: Final = "router"
-SERVER: Final = "server"
-NODES: Final = (CLIENT, ROUTER, SERVER)
-
-LEFT: Final = "left"
-RIGHT: Final = "right"
+from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, Addresses
 
 PREFIX_V4: Final = 24
 PREFIX_V6: Final = 64
@@ -60,6 +54,8 @@ IPV4: Final = {CLIENT: LINKS[0].outer.ipv4, ROUTER: LINKS[0].inner.ipv4, SERVER:
 """The address that the other nodes know a node by; the router has a second one."""
 
 IPV6: Final = {CLIENT: LINKS[0].outer.ipv6, ROUTER: LINKS[0].inner.ipv6, SERVER: LINKS[1].outer.ipv6}
+
+ADDRESSES: Final = {name: Addresses(IPV4[name], IPV6[name]) for name in NODES}
 
 
 def hosts_file(*, ipv6: bool) -> str:

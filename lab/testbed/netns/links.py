@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.core.errors import LabError
-from lab.testbed.netns import ethtool, kernel, rtnetlink, sysctl
-from lab.testbed.netns.layout import LINKS, NODES, PREFIX_V4, PREFIX_V6, ROUTER, Interface
+from lab.testbed.agent import ethtool, kernel, sysctl
+from lab.testbed.names import NODES, ROUTER
+from lab.testbed.netns import rtnetlink
+from lab.testbed.netns.layout import LINKS, PREFIX_V4, PREFIX_V6, Interface
 
 if TYPE_CHECKING:
     from pyroute2 import IPBatch
@@ -46,6 +48,8 @@ _INDEX_OF = {link.inner.link: _UNKNOWN + 8 + place for place, link in enumerate(
 
 _EVERY_NODE = {
     "net.ipv4.ip_unprivileged_port_start": "0",
+    # A host that forwards (every host with a Docker engine does) hands that on; the router alone shall.
+    "net.ipv4.ip_forward": "0",
     # Hosts may filter by return path; a namespace inherits that.
     "net.ipv4.conf.all.rp_filter": "0",
     "net.ipv4.conf.default.rp_filter": "0",
@@ -54,6 +58,7 @@ _EVERY_NODE = {
 }
 
 _EVERY_NODE_V6 = {
+    "net.ipv6.conf.all.forwarding": "0",
     "net.ipv6.conf.all.disable_ipv6": "0",
     "net.ipv6.conf.default.disable_ipv6": "0",
     # An address is usable at once, and nothing but the experiment speaks.

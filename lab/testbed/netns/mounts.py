@@ -8,7 +8,7 @@ import errno
 from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.netns import kernel
+from lab.testbed.agent import kernel
 
 _SCRATCH = "/tmp"  # noqa: S108 - only the place of a mount that is taken away again, in a namespace of our own
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady
+from lab.testbed.agent.rpc import too_many_files
 
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 _CLONE = "/proc/sys/kernel/unprivileged_userns_clone"
@@ -20,11 +21,6 @@ def read_setting(path: str) -> str | None:
         return Path(path).read_text(encoding="ascii").strip()
     except OSError:
         return None
-
-
-def too_many_files() -> EnvironmentNotReady:
-    """What to say when this process has no descriptor left."""
-    return EnvironmentNotReady("This process has too many open files; a testbed needs six.", fix="ulimit -n 4096")
 
 
 def explain(error: Exception, read: Callable[[str], str | None] = read_setting) -> Exception:

@@ -15,10 +15,11 @@ import warnings
 from typing import Final, NoReturn
 
 from lab.core.errors import InvalidRun
-from lab.testbed.netns import hosted, kernel, links, priority
-from lab.testbed.netns.child import become
-from lab.testbed.netns.rpc import Attached, receive_with_fds, send_with_fds
-from lab.testbed.ports import TestbedSpec
+from lab.testbed.agent import hosted, kernel, priority
+from lab.testbed.agent.child import become
+from lab.testbed.agent.hosted import Premises
+from lab.testbed.agent.rpc import Attached, receive_with_fds, send_with_fds
+from lab.testbed.netns import links
 
 _LIBRARIES: Final = ("iptc", "scapy.arch.linux", "scapy.supersocket", "lab.testbed.firewall", "lab.testbed.capture")
 
@@ -52,8 +53,8 @@ def run(requests: socket.socket) -> NoReturn:
         request, fds = receive_with_fds(requests, 1 + len(_NAMESPACES))
         if request is None:
             os._exit(0)
-        name, spec = request
-        _start(name, spec, fds, own_pids)
+        name, premises = request
+        _start(name, premises, fds, own_pids)
         for fd in fds:
             os.close(fd)
 
@@ -62,12 +63,12 @@ class Services:
     """What a node's agent answers about services.
 
     Args:
-        spec: What the testbed was asked for.
+        premises: What the services need to know.
         requests: To the process that ``run`` is.
     """
 
-    def __init__(self, spec: TestbedSpec, requests: socket.socket) -> None:
-        self._spec = spec
+    def __init__(self, premises: Premises, requests: socket.socket) -> None:
+        self._premises = premises
         self._requests = requests
 
     def open_service(self, name: str) -> Attached:
@@ -75,7 +76,7 @@ class Services:
         near, far = socket.socketpair()
         namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in _NAMESPACES]
         try:
-            send_with_fds(self._requests, (name, self._spec), [far.fileno(), *namespaces])
+            send_with_fds(self._requests, (name, self._premises), [far.fileno(), *namespaces])
         except OSError as error:
             near.close()
             raise InvalidRun(f"The process that starts the {name} ended unexpectedly.") from error
@@ -86,20 +87,20 @@ class Services:
         return Attached(None, fd=near.detach())
 
 
-def _start(name: str, spec: TestbedSpec, fds: list[int], own_pids: int) -> None:
+def _start(name: str, premises: Premises, fds: list[int], own_pids: int) -> None:
     """Fork a service into a testbed; what goes wrong, its caller hears as the end of the channel."""
     sock, pids, *namespaces = fds
     with contextlib.suppress(OSError):
         kernel.setns(pids, kernel.CLONE_NEWPID)
         if os.fork() == 0:
-            become(lambda: _run(name, spec, sock, namespaces))
+            become(lambda: _run(name, premises, sock, namespaces))
     kernel.setns(own_pids, kernel.CLONE_NEWPID)
 
 
-def _run(name: str, spec: TestbedSpec, sock: int, namespaces: list[int]) -> None:
+def _run(name: str, premises: Premises, sock: int, namespaces: list[int]) -> None:
     kernel.name_process(f"lab-{name}")
     for kind, fd in zip(_ENTERED.values(), namespaces, strict=True):
         kernel.setns(fd, kind)
     os.closerange(_FIRST_FD, sock)
     os.closerange(sock + 1, os.sysconf("SC_OPEN_MAX"))
-    hosted.HOSTED[name](spec, socket.socket(fileno=sock))
+    hosted.HOSTED[name](premises, socket.socket(fileno=sock))

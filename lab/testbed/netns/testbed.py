@@ -11,11 +11,12 @@ import weakref
 from typing import Self
 
 from lab.core.errors import InvalidRun, Unsupported, UsageError
+from lab.testbed.agent.nodes import AgentNode, AgentRouter
+from lab.testbed.agent.rpc import Channel, receive_with_fds, too_many_files
+from lab.testbed.names import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns import keeper, launcher, readiness
-from lab.testbed.netns.layout import CLIENT, NODES, ROUTER, SERVER
+from lab.testbed.netns.layout import ADDRESSES
 from lab.testbed.netns.links import has_ipv6
-from lab.testbed.netns.nodes import NetnsNode, NetnsRouter
-from lab.testbed.netns.rpc import Channel, receive_with_fds
 from lab.testbed.ports import TestbedSpec
 
 _UP_TIMEOUT_S = 60.0
@@ -48,9 +49,9 @@ class NetnsTestbed:
         except OSError as error:
             raise readiness.explain(error) from error
         channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
-        self._client = NetnsNode(CLIENT, channels[CLIENT])
-        self._server = NetnsNode(SERVER, channels[SERVER])
-        self._router = NetnsRouter(channels[ROUTER], self._client, self._server)
+        self._client = AgentNode(CLIENT, channels[CLIENT], ADDRESSES[CLIENT])
+        self._server = AgentNode(SERVER, channels[SERVER], ADDRESSES[SERVER])
+        self._router = AgentRouter(channels[ROUTER], ADDRESSES[ROUTER], self._client, self._server)
         self._nodes = {node.name: node for node in (self._client, self._router, self._server)}
         _alive.add(self)
         far = [far_events, *(pairs[name][1] for name in NODES)]
@@ -68,17 +69,17 @@ class NetnsTestbed:
         return "netns"
 
     @property
-    def client(self) -> NetnsNode:
+    def client(self) -> AgentNode:
         """The node that opens the connections."""
         return self._client
 
     @property
-    def router(self) -> NetnsRouter:
+    def router(self) -> AgentRouter:
         """The node in the middle."""
         return self._router
 
     @property
-    def server(self) -> NetnsNode:
+    def server(self) -> AgentNode:
         """The node that accepts them."""
         return self._server
 
@@ -131,7 +132,7 @@ class NetnsTestbed:
             raise answer or InvalidRun("The testbed's keeper ended before the testbed was up.")
         if not fds:
             # The kernel drops descriptors for which there is no room.
-            raise readiness.too_many_files()
+            raise too_many_files()
         self._events.settimeout(None)
         return fds[0]
 

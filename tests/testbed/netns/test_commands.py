@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import UsageError
+from lab.testbed.agent.process import AgentProcess
 from lab.testbed.netns import NetnsTestbed
-from lab.testbed.netns.process import NetnsProcess
 from lab.testbed.ports import Line
 
 
-def shell(testbed: NetnsTestbed, script: str) -> NetnsProcess:
+def shell(testbed: NetnsTestbed, script: str) -> AgentProcess:
     return testbed.client.spawn(["sh", "-c", script])
 
 
@@ -20,7 +20,7 @@ def texts(lines: list[Line]) -> list[tuple[str, str]]:
     return [(line.stream, line.text) for line in lines]
 
 
-def finished(process: NetnsProcess) -> NetnsProcess:
+def finished(process: AgentProcess) -> AgentProcess:
     """The process, after its exit and the end of both streams."""
     process.wait(10)
     with pytest.raises(TimeoutError):

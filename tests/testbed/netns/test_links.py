@@ -4,18 +4,19 @@ import sys
 import pytest
 
 from lab.core.errors import Unsupported
+from lab.testbed.agent.nodes import AgentNode
+from lab.testbed.names import NODES
 from lab.testbed.netns import NetnsTestbed, links, rtnetlink
-from lab.testbed.netns.layout import LINKS, NODES, hosts_file
-from lab.testbed.netns.nodes import NetnsNode
+from lab.testbed.netns.layout import LINKS, hosts_file
 from lab.testbed.ports import TestbedSpec
 
 OFFLOADS = """
-from lab.testbed.netns import ethtool
+from lab.testbed.agent import ethtool
 print({name: {one.name: on for one, on in ethtool.read_offloads(name).items()} for name in %r})
 """
 
 
-def look(node: NetnsNode, code: str) -> object:
+def look(node: AgentNode, code: str) -> object:
     program = node.spawn([sys.executable, "-c", code])
     assert program.wait(10) == 0, program.lines
     return ast.literal_eval(program.lines[0].text)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import UsageError
+from lab.testbed.agent.process import AgentProcess
 from lab.testbed.netns import NetnsTestbed
-from lab.testbed.netns.process import NetnsProcess
 
 PROGRAM = """
 import atexit, os, socket, sys, threading
@@ -45,11 +45,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(testbed: NetnsTestbed, folder: Path, *argv: str) -> NetnsProcess:
+def run(testbed: NetnsTestbed, folder: Path, *argv: str) -> AgentProcess:
     return testbed.server.spawn_module("lab_test_program", argv, env={"LAB_ADDED": "x"}, cwd=folder)
 
 
-def texts(process: NetnsProcess) -> list[str]:
+def texts(process: AgentProcess) -> list[str]:
     with pytest.raises(TimeoutError):
         process.wait_for_line("a line that never comes", 10)
     return [line.text for line in process.lines]

@@ -45,14 +45,14 @@ def test_services_are_ordinary_processes(testbed: NetnsTestbed) -> None:
 
 
 def test_who_runs_niced_stays_behind() -> None:
-    code = "import os; from lab.testbed.netns import priority; os.nice(5); priority.rise(); " + LOOK
+    code = "import os; from lab.testbed.agent import priority; os.nice(5); priority.rise(); " + LOOK
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == f"{os.SCHED_OTHER} 5"
 
 
 def test_a_process_that_rose_can_fall() -> None:
-    code = "import os; from lab.testbed.netns import priority; priority.rise(); priority.fall(); " + LOOK
+    code = "import os; from lab.testbed.agent import priority; priority.rise(); priority.fall(); " + LOOK
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == ORDINARY

@@ -1,7 +1,8 @@
 import pytest
 
 from lab.core.errors import Unsupported, UsageError
-from lab.testbed.netns import NetnsTestbed, sysctl
+from lab.testbed.agent import sysctl
+from lab.testbed.netns import NetnsTestbed
 
 
 def test_a_setting_belongs_to_one_node(testbed: NetnsTestbed) -> None:

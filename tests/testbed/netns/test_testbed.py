@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import InvalidRun, UsageError
+from lab.testbed.agent.nodes import AgentNode
 from lab.testbed.netns import NetnsTestbed, launcher, open_testbed
-from lab.testbed.netns.nodes import NetnsNode
 from lab.testbed.ports import TestbedSpec
 
 SERVER = """
@@ -43,7 +43,7 @@ def talk(testbed: NetnsTestbed, port: int) -> tuple[str, str]:
     return client.lines[0].text, server.lines[1].text
 
 
-def python(node: NetnsNode, code: str) -> object:
+def python(node: AgentNode, code: str) -> object:
     """The literal that a program prints in a node."""
     program = node.spawn([sys.executable, "-c", code])
     assert program.wait(10) == 0, program.lines

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from lab.core.errors import UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
+from lab.testbed.agent.loop import Loop
 from lab.testbed.counters import read_counters
-from lab.testbed.netns.layout import CLIENT, SERVER
-from lab.testbed.netns.loop import Loop
+from lab.testbed.names import CLIENT, SERVER
 from lab.testbed.nudge import nudge
 from lab.testbed.ports import SocketTrack
 from lab.testbed.socket_options import socket_options

@@ -17,8 +17,8 @@ import threading
 import traceback
 from typing import Any, NamedTuple
 
-from lab.core.errors import InvalidRun, LabError
-from lab.testbed.netns.loop import Loop
+from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError
+from lab.testbed.agent.loop import Loop
 
 CALL_TIMEOUT_S = 30.0
 """How long a call may take before the agent counts as stuck; calls take milliseconds."""
@@ -245,6 +245,11 @@ def _portable(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001 - whatever an exception's own pickling does
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
+
+
+def too_many_files() -> EnvironmentNotReady:
+    """What to say when this process had no room for a descriptor that was sent to it."""
+    return EnvironmentNotReady("This process has too many open files; a testbed needs six.", fix="ulimit -n 4096")
 
 
 def _shutdown(sock: socket.socket) -> None:

@@ -1,17 +1,15 @@
 """The process that acts for the caller inside one node."""
 
 import contextlib
-import os
 import socket
 from typing import Any
 
-from lab.testbed.netns import kernel, priority, sysctl
-from lab.testbed.netns.commands import Commands
-from lab.testbed.netns.events import EventSender
-from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.observing import Observing
-from lab.testbed.netns.rpc import serve_in
-from lab.testbed.netns.services import Services
+from lab.testbed.agent import kernel, priority, sysctl
+from lab.testbed.agent.commands import Commands
+from lab.testbed.agent.events import EventSender
+from lab.testbed.agent.loop import Loop
+from lab.testbed.agent.observing import Observing
+from lab.testbed.agent.rpc import serve_in
 
 
 class NodeService:
@@ -43,26 +41,15 @@ class Sysctls:
         sysctl.write(name, value)
 
 
-def run(
-    node: str,
-    namespace: int,
-    calls: socket.socket,
-    events: socket.socket,
-    services: Services,
-) -> None:
-    """Be the node's agent until the caller closes its end.
+def serve_node(node: str, calls: socket.socket, events: socket.socket, services: object) -> None:
+    """Be the agent of the node that this process is in, until the caller closes its end.
 
     Args:
-        node: Its name, which becomes its host name too.
-        namespace: Descriptor of its network namespace.
+        node: Its name.
         calls: Where requests come from.
         events: Where events go to.
-        services: Starts what runs beside the agent.
+        services: Starts what runs beside the agent: has ``open_service``.
     """
-    kernel.setns(namespace, kernel.CLONE_NEWNET)
-    os.close(namespace)
-    kernel.unshare(kernel.CLONE_NEWUTS)
-    kernel.set_hostname(node)
     kernel.name_process(f"lab-{node}")
     priority.keep()
     loop = Loop()

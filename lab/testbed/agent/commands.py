@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO
 
 from lab.core.errors import UsageError
-from lab.testbed.netns import modules
-from lab.testbed.netns.events import EventSender, Exit, Output, StreamEnd
-from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.rpc import Attached
+from lab.testbed.agent import modules
+from lab.testbed.agent.events import EventSender, Exit, Output, StreamEnd
+from lab.testbed.agent.loop import Loop
+from lab.testbed.agent.rpc import Attached
 
 READ_BYTES = 1 << 15
 """Most octets taken from a pipe at once, so that a flood leaves the agent time for calls in between."""

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.testbed.netns import output
-from lab.testbed.netns.output import Splitter, Transcript
+from lab.testbed.agent import output
+from lab.testbed.agent.output import Splitter, Transcript
 from lab.testbed.ports import Line
 
 

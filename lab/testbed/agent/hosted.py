@@ -4,27 +4,41 @@ import importlib
 import pickle
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from lab.core.fault import Fault, Matched
-from lab.testbed.netns.layout import LEFT, RIGHT
-from lab.testbed.netns.loop import Loop
-from lab.testbed.netns.rpc import serve, serve_in
-from lab.testbed.ports import TestbedSpec
+from lab.testbed.agent.loop import Loop
+from lab.testbed.agent.rpc import serve, serve_in
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
 
 
-def _host_firewall(spec: TestbedSpec, channel: socket.socket) -> None:
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """What a service needs to know of the node that it is started in."""
+
+    firewall: str
+    """Which implementation owns the rules: iptables, nftables or auto."""
+
+    left: str
+    """The interface towards the client."""
+
+    right: str
+    """The interface towards the server."""
+
+
+def _host_firewall(premises: Premises, channel: socket.socket) -> None:
     # Nothing but this blocking read lies before a cut.
-    serve(FirewallService(_made("lab.testbed.firewall", "open_firewall", spec.firewall)), channel)
+    serve(FirewallService(_made("lab.testbed.firewall", "open_firewall", premises.firewall)), channel)
 
 
-def _host_capture(_: TestbedSpec, channel: socket.socket) -> None:
+def _host_capture(premises: Premises, channel: socket.socket) -> None:
     loop = Loop()
-    serve_in(loop, CaptureService(loop, _made("lab.testbed.capture", "Capture", LEFT, RIGHT)), channel)
+    capture = _made("lab.testbed.capture", "Capture", premises.left, premises.right)
+    serve_in(loop, CaptureService(loop, capture), channel)
     loop.run()
 
 
@@ -134,7 +148,7 @@ def _made(module: str, factory: str, *args: object) -> object:
         return _Broken(error)
 
 
-HOSTED: Final[dict[str, Callable[[TestbedSpec, socket.socket], None]]] = {
+HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     FIREWALL: _host_firewall,
     CAPTURE: _host_capture,
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.core.errors import InvalidRun, UsageError
-from lab.testbed.netns.rpc import Attached, Channel, serve
+from lab.testbed.agent.rpc import Attached, Channel, serve
 
 
 class Unpicklable(Exception):

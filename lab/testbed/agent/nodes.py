@@ -1,4 +1,4 @@
-"""The three nodes of an embedded testbed, as the caller uses them."""
+"""The nodes of a testbed, as the caller uses them."""
 
 import itertools
 import os
@@ -12,30 +12,31 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
-from lab.testbed.netns.hosted import CAPTURE, FIREWALL, pack
-from lab.testbed.netns.layout import IPV4, IPV6, ROUTER
-from lab.testbed.netns.process import NetnsProcess
-from lab.testbed.netns.readiness import too_many_files
-from lab.testbed.netns.rpc import Channel
+from lab.testbed.agent.hosted import CAPTURE, FIREWALL, pack
+from lab.testbed.agent.process import AgentProcess
+from lab.testbed.agent.rpc import Channel, too_many_files
+from lab.testbed.names import ROUTER, Addresses
 from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
 
 _DRAIN_TIMEOUT_S = 120.0
 """How long a capture may take to write what it still holds."""
 
 
-class NetnsNode:
+class AgentNode:
     """Client or server; fulfils ``ports.Node``.
 
     Args:
         name: client, router or server.
         channel: To the node's agent.
+        addresses: What the other nodes know it by.
     """
 
-    def __init__(self, name: str, channel: Channel) -> None:
+    def __init__(self, name: str, channel: Channel, addresses: Addresses) -> None:
         self._name = name
         self._channel = channel
+        self._addresses = addresses
         self._numbers = itertools.count(1)
-        self._processes: dict[int, NetnsProcess] = {}
+        self._processes: dict[int, AgentProcess] = {}
         self._services: dict[str, Channel] = {}
         self._opening = threading.Lock()
 
@@ -47,16 +48,16 @@ class NetnsNode:
     @property
     def ipv4(self) -> str:
         """The address that the other nodes know it by."""
-        return IPV4[self._name]
+        return self._addresses.ipv4
 
     @property
     def ipv6(self) -> str:
         """The same for IPv6."""
-        return IPV6[self._name]
+        return self._addresses.ipv6
 
     def spawn(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
-    ) -> NetnsProcess:
+    ) -> AgentProcess:
         """Start a command."""
         if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
             raise UsageError(
@@ -66,7 +67,7 @@ class NetnsNode:
 
     def spawn_module(
         self, module: str, argv: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: Path | None = None
-    ) -> NetnsProcess:
+    ) -> AgentProcess:
         """Start a Python module as ``python -m module`` would, without a new interpreter."""
         return self._start("spawn_module", ("python", "-m", module, *argv), (module, list(argv)), env, cwd)
 
@@ -106,11 +107,11 @@ class NetnsNode:
         """Set a sysctl in the namespace."""
         self._channel.call("write_sysctl", name, value)
 
-    def process(self, number: int) -> NetnsProcess | None:
+    def process(self, number: int) -> AgentProcess | None:
         """The program of a number."""
         return self._processes.get(number)
 
-    def processes(self) -> Sequence[NetnsProcess]:
+    def processes(self) -> Sequence[AgentProcess]:
         """Every program started so far."""
         return list(self._processes.values())
 
@@ -144,9 +145,9 @@ class NetnsNode:
         command: tuple[object, ...],
         env: Mapping[str, str] | None,
         cwd: Path | None,
-    ) -> NetnsProcess:
+    ) -> AgentProcess:
         number = next(self._numbers)
-        process = NetnsProcess(self._channel, number, argv)
+        process = AgentProcess(self._channel, number, argv)
         # Known before it runs: its first line may overtake the answer.
         self._processes[number] = process
         environment = {**os.environ, **(env or {})}
@@ -159,17 +160,18 @@ class NetnsNode:
         return process
 
 
-class NetnsRouter(NetnsNode):
+class AgentRouter(AgentNode):
     """The node in the middle; fulfils ``ports.Router``.
 
     Args:
         channel: To the node's agent.
+        addresses: What the other nodes know it by.
         client: Where the rules of a misplaced forward drop go.
         server: Where those of a misplaced return drop go.
     """
 
-    def __init__(self, channel: Channel, client: NetnsNode, server: NetnsNode) -> None:
-        super().__init__(ROUTER, channel)
+    def __init__(self, channel: Channel, addresses: Addresses, client: AgentNode, server: AgentNode) -> None:
+        super().__init__(ROUTER, channel, addresses)
         self._senders = {Direction.FORWARD: client, Direction.RETURN: server}
         self._known: dict[Fault, list[tuple[Channel, bytes]]] = {}
 
@@ -217,7 +219,7 @@ class NetnsRouter(NetnsNode):
             self._known[fault] = parts
         return parts
 
-    def _split(self, fault: Fault) -> list[tuple[NetnsNode, Fault]]:
+    def _split(self, fault: Fault) -> list[tuple[AgentNode, Fault]]:
         if fault.placement is Placement.ROUTER:
             return [(self, fault)]
         return [(self._senders[one], replace(fault, direction=Cut(one.value))) for one in fault.direction.directions]

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.testbed.netns.loop import Loop
+from lab.testbed.agent.loop import Loop
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, NoReturn
 
-from lab.testbed.netns import kernel
+from lab.testbed.agent import kernel
 
 _STANDARD_FDS = 3
 

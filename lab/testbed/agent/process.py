@@ -7,16 +7,16 @@ import time
 from collections.abc import Sequence
 
 from lab.core.errors import UsageError
-from lab.testbed.netns.events import Event, Exit, Output, StreamEnd
-from lab.testbed.netns.output import Splitter, Transcript
-from lab.testbed.netns.rpc import Channel
+from lab.testbed.agent.events import Event, Exit, Output, StreamEnd
+from lab.testbed.agent.output import Splitter, Transcript
+from lab.testbed.agent.rpc import Channel
 from lab.testbed.ports import Line
 
 _STREAMS = ("stdout", "stderr")
 _LAST_LINES = 8
 
 
-class NetnsProcess:
+class AgentProcess:
     """A program that an agent runs; fulfils ``ports.Process``.
 
     Args:

@@ -8,7 +8,7 @@ import socket
 from collections import deque
 from typing import NamedTuple
 
-from lab.testbed.netns.loop import Loop
+from lab.testbed.agent.loop import Loop
 
 MOST_QUEUED_BYTES = 4 << 20
 """Output that waits for a caller who does not read; what comes beyond it is counted and dropped."""

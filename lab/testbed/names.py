@@ -1,0 +1,23 @@
+"""What the nodes and their links are called, on every backend."""
+
+from dataclasses import dataclass
+from typing import Final
+
+CLIENT: Final = "client"
+ROUTER: Final = "router"
+SERVER: Final = "server"
+NODES: Final = (CLIENT, ROUTER, SERVER)
+
+LEFT: Final = "left"
+"""The link between client and router, and the router's side towards the client."""
+
+RIGHT: Final = "right"
+"""The link between router and server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What the other nodes know a node by."""
+
+    ipv4: str
+    ipv6: str

@@ -1,0 +1,1 @@
+"""Tests of what acts inside a node."""
