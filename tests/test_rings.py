@@ -35,7 +35,7 @@ INWARDS = {
 """Each ring, and those that it may import."""
 
 PLACES = {
-    "docker": (),
+    "docker": ("testbed/docker/",),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/",),
     "numpy": (),
@@ -44,7 +44,7 @@ PLACES = {
     "pytest": ("conftest.py", "experiments/"),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
-    "testcontainers": (),
+    "testcontainers": ("testbed/docker/",),
     "typer": ("cli/",),
 }
 """Each third party, and the files or folders that may import it."""

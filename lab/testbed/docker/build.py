@@ -1,0 +1,190 @@
+"""Builds the lab's images through the engine's socket; the ``docker`` command is not needed.
+
+The classic builder does it: the engine has it since ever, while BuildKit asks for a client with a session of its own.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lab
+from lab.core.errors import EnvironmentNotReady
+from lab.testbed.docker import context, image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+Tell = Callable[[str], None]
+"""Takes a line of progress."""
+
+PULL_TIMEOUT_S = 20.0
+"""For a registry's first answer and all of a small image; one that cannot be reached must not hold up the rest."""
+
+SILENCE_TIMEOUT_S = 900
+"""How long the engine may say nothing in the middle of a build."""
+
+BASE_LABEL = "dev.blackhole-lab.base"
+"""Marks a base that was made here; not the mark of the lab's own things, which images built on it would inherit."""
+
+STEP_WIDTH = 76
+"""Columns of a step as progress shows it."""
+
+LAST_LINES = 12
+"""Of a failed build's output, as its error shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One image after a build."""
+
+    name: str
+    """With its tag."""
+
+    id: str
+
+    size_bytes: int
+
+
+def connect() -> "DockerClient":
+    """The engine that DOCKER_HOST names, else the local one.
+
+    Raises:
+        EnvironmentNotReady: none answers.
+    """
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        # A step of a build may say nothing for minutes.
+        engine = docker.from_env(timeout=SILENCE_TIMEOUT_S)
+        engine.ping()
+    except DockerException as error:
+        raise EnvironmentNotReady(
+            f"No Docker engine answers: {error}.",
+            fix="sudo apt-get install docker.io; or start the engine, or add yourself to the group docker",
+        ) from error
+    return engine
+
+
+def build_base(engine: "DockerClient", tell: Tell) -> str:
+    """See that the base is there: present, pulled, or made with debootstrap.
+
+    Returns:
+        Which of ``present``, ``pulled``, ``made``.
+
+    Raises:
+        EnvironmentNotReady: it is not to be had.
+    """
+    if image.is_built(engine, image.BASE):
+        return "present"
+    if pull(engine, image.BASE):
+        return "pulled"
+    tell(f"{image.BASE} is not to be had from a registry; making it with debootstrap (half a minute)")
+    with tempfile.TemporaryDirectory(prefix="blackhole-lab-base-") as folder:
+        archive = Path(folder, "base.tar")
+        _make_base(archive)
+        repository, _, tag = image.BASE.partition(":")
+        changes = [f"LABEL {BASE_LABEL}=debootstrap", 'CMD ["bash"]']
+        engine.api.import_image_from_file(str(archive), repository=repository, tag=tag, changes=changes)
+    return "made"
+
+
+def build_all(engine: "DockerClient", tell: Tell, *, cached: bool = True) -> list[Built]:
+    """Build the lab's image and the two demo images.
+
+    Args:
+        engine: Where.
+        tell: Takes what is being done, line by line.
+        cached: Whether steps of earlier builds may be used again.
+
+    Raises:
+        EnvironmentNotReady: a build failed.
+    """
+    archive = context.pack(context.machine_settings())
+    names = {"lab": image.lab_image(), **{f"demo-{role}": image.demo_image(role) for role in ("client", "server")}}
+    built = []
+    for folder, name in names.items():
+        tell(f"building {name}")
+        _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
+        found = engine.images.get(name)
+        built.append(Built(name, found.id, found.attrs["Size"]))
+    return built
+
+
+def pull(engine: "DockerClient", name: str, timeout_s: float = PULL_TIMEOUT_S) -> bool:
+    """Try to get an image from its registry; whether it is there now.
+
+    The engine itself waits for minutes where nothing answers, so the wait is on a thread that ends with this process.
+    """
+    from docker.errors import DockerException
+
+    def try_it() -> None:
+        try:
+            engine.images.pull(name)
+            done.append(True)
+        except (DockerException, OSError):
+            pass
+
+    done: list[bool] = []
+    thread = threading.Thread(target=try_it, name=f"pull {name}", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return bool(done)
+
+
+def find_reaper(engine: "DockerClient") -> str | None:
+    """The image of Testcontainers' own reaper, as the installed version names it; None where it is not to be had."""
+    from testcontainers.core.config import testcontainers_config
+
+    name = str(testcontainers_config.ryuk_image)
+    return name if image.is_built(engine, name) or pull(engine, name) else None
+
+
+def _build(engine: "DockerClient", archive: bytes, recipe: str, name: str, tell: Tell, *, cached: bool) -> None:
+    arguments = {**context.proxies(), "BASE": image.BASE, "VERSION": lab.__version__, "SOURCE": image.fingerprint()}
+    lines = engine.api.build(
+        fileobj=archive,
+        custom_context=True,
+        dockerfile=recipe,
+        tag=name,
+        buildargs=arguments,
+        nocache=not cached,
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    said: list[str] = []
+    for line in lines:
+        heard = [part for part in line.get("stream", "").splitlines() if part.strip()]
+        said += heard
+        for step in heard:
+            if step.startswith("Step ") and " : RUN " in step:
+                tell(f"  {step[:STEP_WIDTH]}")
+        if "error" in line:
+            raise _failed(name, said, line)
+
+
+def _failed(name: str, said: list[str], line: Mapping[str, Any]) -> EnvironmentNotReady:
+    tail = "\n".join(f"  {one}" for one in said[-LAST_LINES:])
+    return EnvironmentNotReady(
+        f"The build of {name} failed: {str(line['error']).strip()}. Its last words were:\n{tail}",
+        fix="mend what they name; a proxy or a mirror is taken from HTTP_PROXY and pip's configuration, a company's "
+        "certificate authority from PIP_CERT",
+    )
+
+
+def _make_base(archive: Path) -> None:
+    command = [sys.executable, str(image.recipe_root() / "containers/base/make_base.py"), str(archive)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        words = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        tail = "\n".join(f"  {one}" for one in words[-LAST_LINES:])
+        raise EnvironmentNotReady(
+            f"{image.BASE} is neither here nor to be had from a registry, and could not be made:\n{tail}",
+            fix="run lab image build as root, with debootstrap installed (apt-get install debootstrap)",
+        )
