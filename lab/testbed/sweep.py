@@ -36,7 +36,7 @@ class Leftover:
 
 
 def find() -> list[Leftover]:
-    """What is left behind by processes that have ended: this user's, and anybody's on an engine that this user may use."""
+    """What ended processes left behind: this user's, and anybody's on an engine that this user may use."""
     from lab.testbed.docker import sweep as engines
 
     return [
