@@ -248,9 +248,9 @@ def _start_standby(theirs: socket.socket) -> "subprocess.Popen[bytes]":
 
 def _order(engine: Engine, image: str, name: str, folder: Path) -> dict[str, Any]:
     """What the standby process needs to know."""
-    owner, version = own(), ".".join(map(str, engine.api))
+    owner, version = own(), ".".join(map(str, engine.api_version))
     return {
-        "engine": str(engine.socket),
+        "engine": str(engine.socket_path),
         "version": version,
         "owner": [owner.identity, owner.boot],
         "name": name,
@@ -283,10 +283,10 @@ def _host_config(engine: Engine, folder: Path) -> dict[str, Any]:
         "SecurityOpt": ["no-new-privileges", "label=disable"],
         # Ids mean the same as here, where the engine maps them otherwise.
         "UsernsMode": "" if engine.is_rootless else "host",
-        "GroupAdd": [] if engine.is_rootless else [str(engine.socket.stat().st_gid)],
+        "GroupAdd": [] if engine.is_rootless else [str(engine.socket_path.stat().st_gid)],
         "LogConfig": {"Type": "none"},
         "Mounts": [
-            {"Type": "bind", "Source": str(engine.socket.resolve()), "Target": reaping.ENGINE},
+            {"Type": "bind", "Source": str(engine.socket_path.resolve()), "Target": reaping.ENGINE},
             {"Type": "bind", "Source": str(folder.resolve()), "Target": reaping.FOLDER},
         ],
     }
