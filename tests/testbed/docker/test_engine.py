@@ -35,8 +35,8 @@ def answering(path: Path, answer: bytes) -> socket.socket:
             except OSError:
                 return
             with guest:
-                guest.recv(1 << 16)
-                guest.sendall(answer)
+                if guest.recv(1 << 16):
+                    guest.sendall(answer)
 
     threading.Thread(target=serve, daemon=True).start()
     return listener
