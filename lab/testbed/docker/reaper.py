@@ -27,6 +27,7 @@ from lab.core.errors import EnvironmentNotReady, LabError
 from lab.testbed.docker import reaping, refusals, standby
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import REAPER, labels, own
+from lab.testbed.owner import own_identity
 from lab.testbed.runtime import runtime_folder
 
 START_TIMEOUT_S: Final = 60.0
@@ -52,7 +53,7 @@ class Reaper:
         self.name = f"blackhole-lab-reaper-{secrets.token_hex(6)}"
         """Of its container."""
         with contextlib.ExitStack() as cleanup:
-            folder = cleanup.enter_context(runtime_folder())
+            self._folder = folder = cleanup.enter_context(runtime_folder())
             self._listener = cleanup.enter_context(_listen(folder))
             self._standby, theirs = socket.socketpair()
             cleanup.enter_context(self._standby)
@@ -128,10 +129,10 @@ class Reaper:
                     fix="docker system df; docker ps",
                 )
             if self._standby in readable:
-                raise _failed(self._standby.recv(_LONGEST_LINE))
+                raise _failed(_read(self._standby))
         connection, _ = self._listener.accept()
         connection.settimeout(max(0.1, deadline - time.monotonic()))
-        said = connection.recv(_LONGEST_LINE)
+        said = _read(connection)
         if said != reaping.READY:
             connection.close()
             words = said.decode("utf-8", "replace").strip() or "the reaper's container ended at once"
@@ -157,6 +158,11 @@ class Watch:
             EnvironmentNotReady: it does not come up, with what it said.
         """
         self._reaper.wait()
+
+    @property
+    def container(self) -> str:
+        """Name of the reaper's container."""
+        return self._reaper.name
 
     @property
     def is_alive(self) -> bool:
@@ -236,7 +242,7 @@ def _listen(folder: Path) -> socket.socket:
 def _start_standby(theirs: socket.socket) -> "subprocess.Popen[bytes]":
     boot = _BOOT.format(path=[str(Path(entry).resolve()) for entry in sys.path])
     return subprocess.Popen(
-        [sys.executable, "-c", boot, standby.MARK, str(theirs.fileno())],
+        [sys.executable, "-c", boot, standby.MARK, str(theirs.fileno()), own_identity()],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -290,6 +296,14 @@ def _host_config(engine: Engine, folder: Path) -> dict[str, Any]:
             {"Type": "bind", "Source": str(folder.resolve()), "Target": reaping.FOLDER},
         ],
     }
+
+
+def _read(side: socket.socket) -> bytes:
+    """What the other end says, empty where it has ended."""
+    try:
+        return side.recv(_LONGEST_LINE)
+    except ConnectionError:
+        return b""
 
 
 def _failed(news: bytes) -> LabError:

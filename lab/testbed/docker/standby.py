@@ -20,7 +20,7 @@ from lab.testbed.docker.removal import remove_all_of
 from lab.testbed.docker.wire import Api, Refused
 
 MARK: Final = "blackhole-lab-standby"
-"""Among its arguments, for whoever looks at the list of processes."""
+"""Among its arguments, before its socket's descriptor and its owner: for whoever looks at the list of processes."""
 
 RELIEVED: Final = b"relieved\n"
 """Said by the owner once the reaper watches."""
