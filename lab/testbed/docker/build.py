@@ -3,11 +3,13 @@
 The classic builder does it: the engine has it since ever, while BuildKit asks for a client with a session of its own.
 """
 
+import contextlib
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,11 @@ SILENCE_TIMEOUT_S = 900
 
 BASE_LABEL = "dev.blackhole-lab.base"
 """Marks a base that was made here; not the mark of the lab's own things, which images built on it would inherit."""
+
+STAGE_AGE_S = 600.0
+"""Stages that are older than this are nobody's any more once a new one was built."""
+
+_STAGES = {"dangling": True, "label": "dev.blackhole-lab.stage"}
 
 STEP_WIDTH = 76
 """Columns of a step as progress shows it."""
@@ -110,7 +117,8 @@ def build_all(engine: "DockerClient", tell: Tell, *, cached: bool = True) -> lis
     built = []
     for folder, name in names.items():
         tell(f"building {name}")
-        _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
+        with _replacing(engine, name):
+            _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
         found = engine.images.get(name)
         built.append(Built(name, found.id, found.attrs["Size"]))
     return built
@@ -167,6 +175,31 @@ def _build(engine: "DockerClient", archive: bytes, recipe: str, name: str, tell:
                 tell(f"  {step[:STEP_WIDTH]}")
         if "error" in line:
             raise _failed(name, said, line)
+
+
+@contextlib.contextmanager
+def _replacing(engine: "DockerClient", name: str) -> Iterator[None]:
+    """Afterwards remove what a build took the place of: the image of this name, and the stage that compiled."""
+    images, stages = _created(engine, {"reference": name}), _created(engine, _STAGES)
+    yield
+    _remove(engine, images.keys() - _created(engine, {"reference": name}).keys())
+    if _created(engine, _STAGES).keys() - stages.keys():
+        # A younger one may be in use by a build of somebody else's at this moment.
+        _remove(engine, {one for one, created_at in stages.items() if created_at < time.time() - STAGE_AGE_S})
+
+
+def _created(engine: "DockerClient", filters: Mapping[str, Any]) -> dict[str, float]:
+    """Images by id, and when each was made (Unix time)."""
+    return {one["Id"]: float(one["Created"]) for one in engine.api.images(filters=dict(filters))}
+
+
+def _remove(engine: "DockerClient", ids: Iterable[str]) -> None:
+    from docker.errors import APIError
+
+    for one in ids:
+        # A container may still use it; then it stays, without a name.
+        with contextlib.suppress(APIError):
+            engine.images.remove(one)
 
 
 def _failed(name: str, said: list[str], line: Mapping[str, Any]) -> EnvironmentNotReady:
