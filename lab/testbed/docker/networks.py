@@ -55,13 +55,13 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
     from docker.types import IPAMConfig, IPAMPool
 
     unique_local = ipaddress.IPv6Network(((0xFD << 120) | (secrets.randbits(56) << 64), 64))
-    with engine_errors():
+    with engine_errors("making a network"):
         network = engine.client.networks.create(
             name,
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=_UNPROTECTED if engine.api_version >= _UNPROTECTED_SINCE else {},
+            options=_UNPROTECTED if engine.api >= _UNPROTECTED_SINCE else {},
             labels=labels,
         )
     pools = network.attrs["IPAM"]["Config"]

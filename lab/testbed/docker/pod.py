@@ -72,7 +72,7 @@ def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> 
     Raises:
         LabError: the engine refuses; see ``engine_errors``.
     """
-    with engine_errors():
+    with engine_errors("starting a node's container"):
         container.start()
         for network in more_networks:
             network.connect(container.get_container_id())
@@ -80,11 +80,13 @@ def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> 
 
 def why_ended(container: "DockerContainer") -> str | None:
     """The last words of a container that has ended, None while it runs."""
-    with engine_errors():
+    with engine_errors("looking at a node's container"):
         inner = container.get_wrapped_container()
         inner.reload()
         if inner.status in ("created", "running"):
             return None
         said = inner.logs(tail=8).decode("utf-8", "replace").strip()
     state = inner.attrs["State"]
-    return f"exit status {state['ExitCode']}{', out of memory' if state.get('OOMKilled') else ''}: {said or 'no output'}"
+    return (
+        f"exit status {state['ExitCode']}{', out of memory' if state.get('OOMKilled') else ''}: {said or 'no output'}"
+    )

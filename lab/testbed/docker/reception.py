@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from lab.core.errors import EnvironmentNotReady, LabError
@@ -50,7 +49,7 @@ class Reception:
         """The reception itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Close; agents that have no seat yet end by that."""
         for sock in (self._listener, *self._guests.values()):
             sock.close()
@@ -96,8 +95,10 @@ class Reception:
         for name in seats:
             answer = self._answer(name, alive)
             if answer != READY:
-                raise answer if isinstance(answer, LabError) else EnvironmentNotReady(
-                    f"The {name}'s container could not be arranged: {answer}."
+                raise (
+                    answer
+                    if isinstance(answer, LabError)
+                    else EnvironmentNotReady(f"The {name}'s container could not be arranged: {answer}.")
                 )
 
     def _answer(self, name: str, alive: Alive) -> object:

@@ -31,6 +31,9 @@ _LOOPBACK = 1
 _TENTATIVE = 0x40
 """IFA_F_TENTATIVE: duplicate address detection is still waiting for an objection."""
 
+_NODAD = 0x02
+"""IFA_F_NODAD: no such detection; each link has two ends, whose addresses the engine chose."""
+
 _GLOBAL = 0
 """RT_SCOPE_UNIVERSE."""
 
@@ -68,8 +71,22 @@ def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
             ethtool.switch_offloads_off(nic.name)
         ethtool.await_running(nic.name, _WAIT_S)
     with _kernel() as kernel:
+        _trust_addresses(kernel)
         if not seat.leads_outside:
             _lead_through(kernel, {nic.index: seat.gateways.get(nic.name, ()) for nic in nics})
+
+
+def _trust_addresses(kernel: "IPRoute") -> None:
+    """Use link-local addresses at once: without one a router cannot ask for a neighbour, and connections wait."""
+    for message in list(kernel.get_addr(family=socket.AF_INET6)):
+        if message.get_attr("IFA_FLAGS", 0) & _TENTATIVE:
+            same = {
+                "index": message["index"],
+                "address": message.get_attr("IFA_ADDRESS"),
+                "prefixlen": message["prefixlen"],
+            }
+            kernel.addr("del", **same)
+            kernel.addr("add", flags=_NODAD, scope=message["scope"], **same)
 
 
 def _lead_through(kernel: "IPRoute", gateways: dict[int, tuple[str, ...]]) -> None:
