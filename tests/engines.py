@@ -23,7 +23,7 @@ def require_engine() -> Engine:
 def require_lab_image(engine: Engine) -> str:
     """The lab's image with this code in it; the test is skipped where it is not there, and fails with CI=true."""
     try:
-        return require_image(engine.client)
+        return require_image(engine)
     except LabError as error:
         _do_without(str(error))
 

@@ -180,9 +180,10 @@ class Watch:
         """The claim itself."""
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        """Close it."""
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close it; not after an error, which may have left something behind: the reaper then removes it at the end."""
+        if kind is None:
+            self.close()
 
 
 _lock = threading.Lock()
