@@ -15,7 +15,7 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL
 from lab.testbed.agent.sysctl import HIDDEN
 from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, reaper, settings
+from lab.testbed.docker import image, settings
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.networks import Link, make_link
@@ -82,8 +82,6 @@ class DockerTestbed:
             self._engine.require_local()
             engines.arrange_ryuk(self._engine)
             self._image = image.require_image(self._engine)
-            # From here on, whatever ends this process, all that it made is removed.
-            self._watch = self._stack.enter_context(reaper.watch(self._engine, self._image))
             self._shared = self._stack.enter_context(runtime_folder())
             self._wires = Wires(NODES)
             self._stack.callback(self._wires.close)
@@ -150,8 +148,6 @@ class DockerTestbed:
                 self._require_running,
             )
         self._wires.release()
-        # It starts beside the nodes, and takes as long as one.
-        self._watch.wait()
         self._make_nodes(hellos)
 
     def _make_link(self, side: str) -> Link:
