@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, LabError, UsageError
-from lab.testbed.docker import labels, reaper
+from lab.testbed.docker import guard, labels, reaper
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import Owner
 from lab.testbed.docker.reaper import Watch
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("own_reaper")
 
 OWNER = """
 import os, sys, time
-from lab.testbed.docker import labels, reaper
+from lab.testbed.docker import guard, labels, reaper
 from lab.testbed.docker.engine import connect
 from tests.testbed.docker.sets import bring_up
 engine, image = connect(), {image!r}
@@ -156,7 +156,7 @@ def test_a_forks_end_is_not_its_owners(engine: Engine, lab_image: str) -> None:
 if not os.fork():
     sys.exit()
 os.wait()
-print(watch.is_alive, os.path.exists(watch._reaper._folder), flush=True)
+print(watch.is_alive, os.path.exists(watch._guard._folder), flush=True)
 """
     with owner("-c", code(lab_image, SET_UP, fork, LAST)) as victim:
         assert victim.hear() == "up"
@@ -210,14 +210,14 @@ def test_an_image_that_is_not_the_labs_is_refused_and_nothing_stays(engine: Engi
 def test_what_a_reaper_says_before_it_dies_is_told(
     engine: Engine, lab_image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = reaper._order
+    order = guard._order
 
     def wrong(*arguments: object) -> dict[str, object]:
         changed = order(*arguments)  # type: ignore[arg-type]
         changed["container"]["Cmd"] = ["lab.no_such_module"]
         return changed
 
-    monkeypatch.setattr(reaper, "_order", wrong)
+    monkeypatch.setattr(guard, "_order", wrong)
     watch, error = start(engine, lab_image)
     with watch:
         assert isinstance(error, EnvironmentNotReady)
@@ -228,14 +228,14 @@ def test_what_a_reaper_says_before_it_dies_is_told(
 def test_a_reaper_without_the_engines_socket_says_so(
     engine: Engine, lab_image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = reaper._order
+    order = guard._order
 
     def wrong(*arguments: object) -> dict[str, object]:
         changed = order(*arguments)  # type: ignore[arg-type]
         changed["container"]["HostConfig"]["Mounts"][0]["Source"] = "/dev/null"
         return changed
 
-    monkeypatch.setattr(reaper, "_order", wrong)
+    monkeypatch.setattr(guard, "_order", wrong)
     watch, error = start(engine, lab_image)
     with watch:
         assert "cannot use the engine's socket" in str(error)
@@ -244,7 +244,7 @@ def test_a_reaper_without_the_engines_socket_says_so(
 
 def test_a_standby_process_that_is_killed_is_not_waited_for(engine: Engine, lab_image: str) -> None:
     with reaper.watch(engine, lab_image) as watch:
-        watch._reaper._process.kill()
+        watch._guard._process.kill()
         with pytest.raises(LabError, match="was killed"):
             watch.wait()
         assert not watch.is_alive
