@@ -97,13 +97,14 @@ def test_what_appears_within_the_settle_time_is_removed_and_starts_it_anew() -> 
     assert engine.now == pytest.approx(3.0 + removal.SETTLE_S, abs=3 * removal.PAUSE_S)
 
 
-def test_a_slow_engine_is_given_a_longer_settle_time() -> None:
+@pytest.mark.parametrize(("answer_s", "settle_s"), [(0.01, 2.0), (0.2, 3.0), (0.5, 4.0)])
+def test_a_slow_engine_is_given_a_longer_settle_time(answer_s: float, settle_s: float) -> None:
     engine = MadeUpEngine()
-    engine.answer_s = 0.3
+    engine.answer_s = answer_s
 
     assert clean(engine)
     # Three lists make one look.
-    assert engine.now >= removal.SLOWNESS * 3 * engine.answer_s
+    assert settle_s <= engine.now <= settle_s + 2 * 3 * answer_s + removal.PAUSE_S
 
 
 def test_what_is_busy_is_asked_again() -> None:
