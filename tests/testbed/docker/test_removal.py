@@ -104,7 +104,7 @@ def test_a_slow_engine_is_given_a_longer_settle_time(answer_s: float, settle_s: 
 
     assert clean(engine)
     # Three lists make one look.
-    assert settle_s <= engine.now <= settle_s + 2 * 3 * answer_s + removal.PAUSE_S
+    assert settle_s <= engine.now <= settle_s + 2 * (3 * answer_s + removal.PAUSE_S)
 
 
 def test_what_is_busy_is_asked_again() -> None:
