@@ -81,7 +81,7 @@ class DockerTestbed:
             self._engine = self._stack.enter_context(engines.connect())
             self._engine.require_local()
             engines.arrange_ryuk(self._engine)
-            self._image = image.require_image(self._engine.client)
+            self._image = image.require_image(self._engine)
             self._shared = self._stack.enter_context(runtime_folder())
             self._wires = Wires(NODES)
             self._stack.callback(self._wires.close)
