@@ -221,7 +221,7 @@ def _too_old(why: str) -> Unsupported:
 
 def _not_local(why: str) -> Unsupported:
     return Unsupported(
-        f"The Docker engine does not run on this machine's own kernel: {why}. Two kernels' instants cannot be compared.",
+        f"The Docker engine does not run on this machine's own kernel: {why}. Instants of two kernels do not compare.",
         fix="run the lab on the engine's own Linux machine, or without --backend docker",
     )
 

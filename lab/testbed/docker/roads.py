@@ -77,7 +77,7 @@ def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
 
 
 def _trust_addresses(kernel: "IPRoute") -> None:
-    """Use link-local addresses at once: without one, a router cannot ask for a neighbour, and connections would wait."""
+    """Use link-local addresses at once: without one a router cannot ask for a neighbour, and connections wait."""
     for message in list(kernel.get_addr(family=socket.AF_INET6)):
         if message.get_attr("IFA_FLAGS", 0) & _TENTATIVE:
             same = {
