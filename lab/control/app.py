@@ -68,6 +68,11 @@ EXAMPLES = {
     },
 }
 
+_CUT_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": FaultView, "description": "in force already"},
+    **_answers(404, 409, 422, 503),
+}
+
 FaultId = Annotated[str, PathParameter(alias="id", max_length=64)]
 
 
@@ -111,7 +116,7 @@ def _add_faults(app: FastAPI, controller: Controller) -> None:
     @app.post(
         "/faults",
         status_code=201,
-        responses={200: {"model": FaultView, "description": "in force already"}} | _answers(404, 409, 422, 503),
+        responses=_CUT_ANSWERS,
     )
     def post_faults(order: Annotated[FaultOrder, Body(openapi_examples=EXAMPLES)], response: Response) -> FaultView:
         """Cut a flow: both directions in one step, from the answer on nothing passes. Idempotent while in force."""

@@ -11,12 +11,14 @@ names; without either, one is made and printed at the start. SIGTERM and SIGINT 
 import argparse
 import os
 import secrets
+import signal
 import socket
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from lab.control import address
 from lab.core.errors import LabError, UsageError
@@ -28,6 +30,9 @@ CAPTURE_MEBIBYTES = 128
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal; the exit status."""
     options = _options(argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Process 1 of a container ignores what it does not handle, and what is half made must be unmade.
+        signal.signal(number, _end_early)
     try:
         _serve(options)
     except LabError as error:
@@ -57,6 +62,10 @@ def token_of(environment: os._Environ[str] | dict[str, str]) -> str | None:
     if token is not None and not (token and token.isascii() and token.isprintable() and " " not in token):
         raise UsageError("LAB_TOKEN was expected to be printable ASCII without spaces.", fix="LAB_TOKEN=$(uuidgen)")
     return token
+
+
+def _end_early(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -58,6 +59,19 @@ class Server(uvicorn.Server):
         await warmth.request(self._application, self._token)
         await super().startup(sockets)
         self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at SIGTERM and SIGINT, and return: uvicorn would send itself the signal again, and nothing be undone."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Heal and end the streams; then close what is open."""

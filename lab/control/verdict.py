@@ -1,8 +1,8 @@
 """Whether the hole was a hole: what the router alone can prove of a fault.
 
 CONFIRMED says: in each direction that was cut and had any packets, the rules dropped exactly those that entered the
-router and never left it; nothing of the flow came through; nobody was told. It says nothing of what the two ends made of
-it: for that somebody has to look into them, which is what ``lab run`` does.
+router and never left it; nothing of the flow came through; nobody was told. It says nothing of what the two ends made
+of it: for that somebody has to look into them, which is what ``lab run`` does.
 """
 
 import math
