@@ -226,9 +226,13 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     schemas = schema["components"]["schemas"]
     if "Problem" not in schemas:
         schemas["Problem"] = Problem.model_json_schema()
-        # FastAPI describes its own form of this error, which nobody gets here.
+        # FastAPI describes its own form of a malformed request, which nobody gets here.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
+        malformed = _answers(422)[422]
+        for operation in (one for path in schema["paths"].values() for one in path.values()):
+            if "422" in operation["responses"]:
+                operation["responses"]["422"] = malformed
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
         schema["paths"]["/healthz"]["get"]["security"] = []

@@ -83,14 +83,16 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _failed)
 
 
-async def _malformed(_: Request, error: Exception) -> Response:
+async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
         {"pointer": _pointer(one["loc"]), "detail": str(one["msg"]).removeprefix("Value error, ")}
         for one in error.errors()
     ]
     words = "; ".join(f"{one['pointer'] or 'body'}: {one['detail']}" for one in errors)
-    return problem(422, "malformed", words, fix="GET /openapi.json says what is expected", errors=errors)
+    is_json = "json" in request.headers.get("content-type", "")
+    fix = "GET /openapi.json says what is expected" if is_json else 'send "Content-Type: application/json"'
+    return problem(422, "malformed", words, fix=fix, errors=errors)
 
 
 def _pointer(where: Sequence[str | int]) -> str:
