@@ -64,8 +64,8 @@ def token_of(environment: os._Environ[str] | dict[str, str]) -> str | None:
     return token
 
 
-def _end_early(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+def _end_early(_: int, __: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -112,8 +112,9 @@ def _serve(options: argparse.Namespace) -> None:
             with Controller(
                 router, Path(folder), heartbeat_s=options.heartbeat, capture_bytes=limit, tell=tell
             ) as controller:
-                tell(f"listening on {place}, left {left}, right {right}, rules by {router.firewall}")
-                Server(controller, token, [*options.name, socket.gethostname()]).run([opened])
+                line = f"listening on {place}, left {left}, right {right}, rules by {router.firewall}"
+                names = [*options.name, socket.gethostname()]
+                Server(controller, token, names, ready=lambda: tell(line)).run([opened])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import contextlib
 import signal
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -31,13 +31,14 @@ class Server(uvicorn.Server):
         controller: Closed when the server is told to end, so that flows heal and event streams end before it waits.
         token: For TCP; None on a Unix socket.
         names: Host names that it is reached by.
+        ready: Called once requests are answered.
     """
 
-    def __init__(self, controller: Controller, token: str | None, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self, controller: Controller, token: str | None, names: Iterable[str], *, ready: Callable[[], object]
+    ) -> None:
         self._controller = controller
-        self.ready = threading.Event()
-        """Set once requests are answered."""
-
+        self._ready = ready
         application = guarded(controller, token, names)
         self._application, self._token = application, token
         super().__init__(
@@ -58,7 +59,7 @@ class Server(uvicorn.Server):
         """Answer one request of its own first, then those of others."""
         await warmth.request(self._application, self._token)
         await super().startup(sockets)
-        self.ready.set()
+        self._ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -108,11 +109,12 @@ def beside(
         listening(address) as (opened, where),
         Controller(router, folder, heartbeat_s=heartbeat_s) as controller,
     ):
-        server = Server(controller, None if address.unix else token)
+        ready = threading.Event()
+        server = Server(controller, None if address.unix else token, (), ready=ready.set)
         thread = threading.Thread(target=server.run, args=([opened],), name="lab-control-http", daemon=True)
         thread.start()
         try:
-            if not server.ready.wait(_START_TIMEOUT_S):
+            if not ready.wait(_START_TIMEOUT_S):
                 raise InvalidRun(f"The control API did not come up within {_START_TIMEOUT_S:g} s.")
             yield controller, where
         finally:
