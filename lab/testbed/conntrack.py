@@ -54,7 +54,7 @@ _Attributes = dict[int, bytes]
 def date_flows() -> None:
     """Have connections dated from now on, where the namespace lets itself be told; without, ``since`` is None."""
     with contextlib.suppress(OSError):
-        _DATE_FLOWS.write_text("1", encoding="ascii")
+        _DATE_FLOWS.write_bytes(b"1")
 
 
 def passing_flows() -> Sequence[PassingFlow]:
