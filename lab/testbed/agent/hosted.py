@@ -3,7 +3,8 @@
 import importlib
 import pickle
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -106,11 +107,15 @@ class CaptureService:
         self._loop = loop
         self._capture = capture
 
-    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int) -> None:
+    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int, limit_bytes: int = 0) -> None:
         """Begin; when this returns, packets are being caught."""
-        self._capture.start(folder, filter_expression, ring_bytes)
+        self._capture.start(folder, filter_expression, ring_bytes, limit_bytes)
         for fd in self._capture.filenos:
             self._loop.add_reader(fd, self._on_readable)
+
+    def flush(self) -> object:
+        """Write what was caught until now, and go on."""
+        return self._capture.flush()
 
     def stop(self) -> object:
         """Drain, close and summarise."""
@@ -153,3 +158,17 @@ HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     CAPTURE: _host_capture,
 }
 """A new service is a line here, and a proxy for callers."""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Be a service of the namespace that this process is in, until the caller closes its end.
+
+    Args:
+        argv: The service's name, the descriptor of its channel, and the fields of ``Premises``.
+    """
+    name, descriptor, *premises = argv
+    HOSTED[name](Premises(*premises), socket.socket(fileno=int(descriptor)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
