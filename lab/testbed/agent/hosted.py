@@ -1,5 +1,6 @@
-"""What runs in a process of its own in a node, and how it is called: the firewall and the capture."""
+"""What runs in a process of its own in a node, and how it is called: the firewall, the capture and the sink."""
 
+import contextlib
 import importlib
 import pickle
 import socket
@@ -14,6 +15,7 @@ from lab.testbed.agent.rpc import serve, serve_in
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
+SINK: Final = "sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ def _host_capture(premises: Premises, channel: socket.socket) -> None:
     capture = _made("lab.testbed.capture", "Capture", premises.left, premises.right)
     serve_in(loop, CaptureService(loop, capture), channel)
     loop.run()
+
+
+def _host_sink(premises: Premises, channel: socket.socket) -> None:  # noqa: ARG001 - every service is started so
+    loop = Loop()
+    with contextlib.closing(SinkService(loop)) as sink:
+        serve_in(loop, sink, channel)
+        loop.run()
 
 
 class FirewallService:
@@ -128,6 +137,40 @@ class CaptureService:
             self._loop.remove_reader(fd)
 
 
+class SinkService:
+    """A sink and the capture of its device.
+
+    Args:
+        loop: Of the sink's process.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._sink: Any = None
+        self._capture: CaptureService | None = None
+
+    def open(self, folder: Path | None) -> None:
+        """Make the sink, and capture what falls into it where there is a folder; idempotent."""
+        if self._sink is not None:
+            return
+        sink = importlib.import_module("lab.testbed.sink")
+        self._sink = sink.Sink()
+        if folder is not None:
+            capture = importlib.import_module("lab.testbed.capture").Capture
+            described = {SINK: (sink.DEVICE, "what was sent into the hole")}
+            self._capture = CaptureService(self._loop, capture.of(described))
+            self._capture.start(folder, None, 0)
+
+    def stop(self) -> object:
+        """Drain and close the capture and summarise it, None where there is none; the sink stays."""
+        return None if self._capture is None else self._capture.stop()
+
+    def close(self) -> None:
+        """Remove the sink; idempotent."""
+        if self._sink is not None:
+            self._sink.close()
+
+
 class _Broken:
     """Stands in for a service that could not be made: every call raises the reason."""
 
@@ -151,5 +194,6 @@ def _made(module: str, factory: str, *args: object) -> object:
 HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     FIREWALL: _host_firewall,
     CAPTURE: _host_capture,
+    SINK: _host_sink,
 }
 """A new service is a line here, and a proxy for callers."""
