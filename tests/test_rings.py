@@ -35,17 +35,19 @@ INWARDS = {
 """Each ring, and those that it may import."""
 
 PLACES = {
-    "docker": (),
+    "docker": ("testbed/docker/",),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/",),
     "numpy": (),
     "pydantic": ("report/",),
     "pyroute2": ("testbed/",),
     "pytest": ("conftest.py", "experiments/"),
+    "requests": ("testbed/docker/engine.py",),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
-    "testcontainers": (),
+    "testcontainers": ("testbed/docker/",),
     "typer": ("cli/",),
+    "urllib3": ("testbed/docker/engine.py",),
 }
 """Each third party, and the files or folders that may import it."""
 

@@ -26,6 +26,7 @@ VERBS = {
     "explain": "Read a capture: what was lost, since when, how often resent.",
     "report": "Rebuild the report and the figure of a run folder.",
     "doctor": "Find all that is missing on this machine, each with its fix.",
+    "image": "Build the images of the container backend: lab image build.",
     "clean": "Remove what a crashed run left behind; only the lab's own.",
 }
 """Every verb and its line in ``lab --help``."""
