@@ -234,6 +234,11 @@ class Capture:
         self._sides = {}
 
 
+def open_capture(left: str, right: str, sides: Mapping[str, tuple[str, str]]) -> Capture:
+    """Of these sides where there are any, else of the router's two interfaces."""
+    return Capture.of(sides) if sides else Capture(left, right)
+
+
 class _Side:
     """One interface and its file."""
 

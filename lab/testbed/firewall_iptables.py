@@ -43,8 +43,7 @@ class IptablesRules:
 
     def __init__(self) -> None:
         self._families = [_Family(_Table, _Rule)]
-        # A kernel booted without IPv6 has no IPv6 tables either; no flow of the lab can ask for them there.
-        if Path("/proc/net/if_inet6").exists():
+        if _has_ipv6():
             self._families.append(_Family(_Table6, _Rule6))
 
     @property
@@ -98,19 +97,33 @@ class IptablesRules:
         return {hook.name: self._family(fault).jumps[_chain(number, hook)] for hook in hooks(fault)}
 
 
+def remove_leftovers() -> list[str]:
+    """Remove the lab's chains from this namespace's tables, whoever made them; idempotent. What was there."""
+    families = [_Family(_Table, _Rule, fresh=False)]
+    if _has_ipv6():
+        families.append(_Family(_Table6, _Rule6, fresh=False))
+    return [f"chain {name}" for family in families for name in family.remove_ours()]
+
+
+def _has_ipv6() -> bool:
+    # A kernel booted without IPv6 has no IPv6 tables either; no flow of the lab can ask for them there.
+    return Path("/proc/net/if_inet6").exists()
+
+
 class _Family:
     """One address family's table, and the rules in it that are the lab's."""
 
-    def __init__(self, table: type, rule: type) -> None:
+    def __init__(self, table: type, rule: type, *, fresh: bool = True) -> None:
         self._rule = rule
         self._table = _open(table)
         self._table.close()
         self.jumps: dict[str, Any] = {}
         """Raw rule, ready to be inserted, by the name of the chain that it jumps to."""
 
-        # What a killed owner left in this namespace; a table that fails here fails before any connection exists.
-        self._remove_ours()
-        self._load_conntrack()
+        if fresh:
+            # What a killed owner left in this namespace; a table that fails here fails before any connection exists.
+            self.remove_ours()
+            self._load_conntrack()
 
     def build(self, chains: Mapping[str, Sequence[Direction]], fault: Fault) -> None:
         rules = {
@@ -154,7 +167,7 @@ class _Family:
         return counts
 
     def close(self) -> None:
-        self._remove_ours()
+        self.remove_ours()
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[Any]:
@@ -230,13 +243,14 @@ class _Family:
         rule.create_target("RETURN")
         return _raw(rule)
 
-    def _remove_ours(self) -> None:
+    def remove_ours(self) -> list[str]:
+        """Remove every chain of the lab's, whoever made it; their names."""
         with self._read() as table:
             names = [chain.name for chain in table.chains]
             ours = [name for name in names if name == _CONNTRACK_CHAIN or name.startswith(_CHAIN_PREFIX)]
             jumps = {name: self._jump_to(name) for name in ours}
         if not ours:
-            return
+            return []
 
         def apply(table: Any) -> None:
             for chain in ours:
@@ -247,6 +261,7 @@ class _Family:
                 table.delete_chain(chain)
 
         self.commit(apply)
+        return ours
 
 
 class _Table(iptc.Table):  # type: ignore[misc]  # the library has no type information

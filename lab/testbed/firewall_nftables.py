@@ -111,6 +111,35 @@ class NftablesRules:
         return self._nft.run(commands)
 
 
+def is_usable() -> bool:
+    """Whether this kernel has nftables and lets this process use it; nothing is changed."""
+    try:
+        nft = _Nft()
+        try:
+            nft.run("list tables")
+        finally:
+            nft.close()
+    except LabError:
+        return False
+    return True
+
+
+def remove_leftovers() -> list[str]:
+    """Remove the lab's table from this namespace, whoever made it; idempotent. What was there."""
+    nft = _Nft()
+    try:
+        there = any(f"{one['table']['family']} {one['table']['name']}" == _TABLE for one in _tables(nft))
+        if there:
+            nft.run(f"delete table {_TABLE}")
+        return [f"table {_TABLE}"] if there else []
+    finally:
+        nft.close()
+
+
+def _tables(nft: "_Nft") -> list[dict[str, Any]]:
+    return [one for one in nft.run("list tables") if "table" in one]
+
+
 def _chain(number: int, hook: Hook) -> str:
     return f"fault-{number}-{hook.value}"
 

@@ -5,7 +5,7 @@ to a table of its own, and the only route there leads to a device that frees wha
 was sent, and a capture on the device shows it. The other half of the hole, a drop in INPUT, is the firewall's alone.
 
 Everything made here is known again without its maker: the device by its name and group, rules and routes by their
-protocol number. Nothing else in the namespace is changed, and no setting under /proc/sys is touched.
+protocol number. Nothing else in the namespace is changed, and of the settings under /proc/sys only the device's own.
 """
 
 import contextlib
@@ -13,12 +13,16 @@ import errno
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Self
 
 from lab.core.errors import EnvironmentNotReady, LabError, Unsupported, UsageError
 from lab.testbed.agent.ethtool import await_running, switch_offloads_off
 
 DEVICE: Final = "lab-sink"
+DESCRIPTION: Final = "what was sent into the hole"
+"""For its capture."""
+
 _PEER: Final = "lab-sink-peer"
 
 _GROUP: Final = 7474
@@ -42,6 +46,9 @@ _SCOPE_LINK = 253
 _IFF_UP, _IFF_NOARP = 0x1, 0x80
 _ADDR_GEN_NONE = 1
 """``IN6_ADDR_GEN_MODE_NONE`` (linux/if_link.h): no address, so nothing is ever sent from the device itself."""
+
+_IPV6_SWITCH = "/proc/sys/net/ipv6/conf/{}/disable_ipv6"
+"""An engine may switch IPv6 off for every device that it does not make itself."""
 
 _UP_TIMEOUT_S = 5.0
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -180,6 +187,8 @@ def _make_device(netlink: Any, kinds: tuple[str, ...]) -> str:
 
 def _switch_on(netlink: Any, name: str) -> None:
     index = netlink.link_lookup(ifname=name)[0]
+    with contextlib.suppress(OSError):  # no IPv6, or /proc/sys may not be written here: the cut of such a flow says so
+        Path(_IPV6_SWITCH.format(name)).write_text("0", encoding="ascii")
     silent = {"attrs": [("AF_INET6", {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _ADDR_GEN_NONE)]})]}
     netlink.link("set", index=index, mtu=_MTU, flags=_IFF_NOARP, change=_IFF_NOARP)
     with contextlib.suppress(Exception):  # a kernel without IPv6 knows no such mode

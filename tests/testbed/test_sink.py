@@ -275,8 +275,22 @@ def test_mark_and_table_are_ones_that_nobody_uses(places: Places) -> None:
     assert places.client.call(_mark_and_tables) == (1 << 27, {1002, 1003})
 
 
-def test_ipv6_that_new_devices_do_not_have_is_said_at_the_cut(places: Places, firewall_name: str) -> None:
+def test_ipv6_that_new_devices_do_not_have_is_switched_on_for_the_sink_alone(
+    places: Places, firewall_name: str, kind: str
+) -> None:
     places.client.call(_write, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
+    flow = places.connect(socket.AF_INET6)
+    places.client.call(_open, firewall_name, (kind,))
+    places.client.call(_cut, Fault(flow, placement=Placement.CLIENT_SINK))
+    places.client.call(send, flow, b"lost")
+    assert not places.server.call(_arrives, flow, 4)
+    assert places.client.call(_timer, flow) is Timer.RETRANSMIT
+
+
+def test_ipv6_that_new_devices_cannot_have_is_said_at_the_cut(places: Places, firewall_name: str) -> None:
+    """As in a container whose /proc/sys is read-only."""
+    places.client.call(_write, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
+    places.client.call(_hide_ipv6_switch)
     places.client.call(_open, firewall_name)
     with pytest.raises(Unsupported, match="IPv6 is switched off for new devices"):
         places.client.call(_cut, Fault(places.connect(socket.AF_INET6), placement=Placement.CLIENT_SINK))
@@ -381,6 +395,10 @@ def _sent_again(before: int, number: int, timeout_s: float = 15.0) -> bool:
 
 def _write(path: str, text: str) -> None:
     Path(path).write_text(text)
+
+
+def _hide_ipv6_switch() -> None:
+    sink._IPV6_SWITCH = "/proc/none/{}"
 
 
 def _mark_socket(flow: FourTuple, mark: int) -> None:

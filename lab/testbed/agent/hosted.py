@@ -4,8 +4,8 @@ import contextlib
 import importlib
 import pickle
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +31,9 @@ class Premises:
     right: str
     """The interface towards the server."""
 
+    sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What to capture in place of those two, as ``lab.testbed.capture.Capture.of`` takes it."""
+
 
 def _host_firewall(premises: Premises, channel: socket.socket) -> None:
     # Nothing but this blocking read lies before a cut.
@@ -39,7 +42,7 @@ def _host_firewall(premises: Premises, channel: socket.socket) -> None:
 
 def _host_capture(premises: Premises, channel: socket.socket) -> None:
     loop = Loop()
-    capture = _made("lab.testbed.capture", "Capture", premises.left, premises.right)
+    capture = _made("lab.testbed.capture", "open_capture", premises.left, premises.right, premises.sides)
     serve_in(loop, CaptureService(loop, capture), channel)
     loop.run()
 
@@ -157,8 +160,7 @@ class SinkService:
         self._sink = sink.Sink()
         if folder is not None:
             capture = importlib.import_module("lab.testbed.capture").Capture
-            described = {SINK: (sink.DEVICE, "what was sent into the hole")}
-            self._capture = CaptureService(self._loop, capture.of(described))
+            self._capture = CaptureService(self._loop, capture.of({SINK: (sink.DEVICE, sink.DESCRIPTION)}))
             self._capture.start(folder, None, 0)
 
     def stop(self) -> object:

@@ -123,6 +123,10 @@ class AgentNode:
         """Set a sysctl in the namespace."""
         self._channel.call("write_sysctl", name, value)
 
+    def ask(self, method: str, *args: object) -> object:
+        """What the agent answers that this kind of node alone is asked."""
+        return self._channel.call(method, *args)
+
     def process(self, number: int) -> AgentProcess | None:
         """The program of a number."""
         return self._processes.get(number)
