@@ -40,7 +40,7 @@ def response(controller: Controller, side: Side) -> StreamingResponse:
     """
     for _ in range(_TRIES):
         summary = controller.captured()
-        files = summary.files[side.value]
+        files = summary.pieces[side.value]
         opened: list[tuple[io.BufferedReader, int]] = []
         try:
             for one in files:

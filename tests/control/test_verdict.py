@@ -116,8 +116,8 @@ def test_a_capture_that_lost_packets_is_invalid(judge: Judge) -> None:
 def test_a_capture_that_began_just_before_the_cut_is_invalid(judge: Judge) -> None:
     def late(summary: CaptureSummary) -> CaptureSummary:
         since = summary.stopped_at - 0.5
-        files = {side: tuple(replace(one, since=since) for one in files) for side, files in summary.files.items()}
-        return replace(summary, files=files)
+        files = {side: tuple(replace(one, since=since) for one in files) for side, files in summary.pieces.items()}
+        return replace(summary, pieces=files)
 
     assert broken(judge(capture=late)) == ["capture-complete"]
 

@@ -60,6 +60,12 @@ def await_nics(count: int) -> tuple[Nic, ...]:
     return nics
 
 
+def read_nics() -> tuple[Nic, ...]:
+    """The interfaces as they are."""
+    with _kernel() as kernel:
+        return _nics(kernel)
+
+
 def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
     """Names, offloads and routes as the seat says.
 
