@@ -119,7 +119,8 @@ def test_what_the_engine_finishes_after_the_owners_death_is_removed_too(engine: 
         assert victim.hear() == "up"
         victim.kill()
         until(lambda: [thing.labels[labels.ROLE] for thing in things_of(engine, victim.owner)] == [labels.REAPER])
-        late = make(engine, lab_image, marks_of(victim.owner))
+        # Created, not started: it may be gone before that.
+        late = engine.client.api.create_container(lab_image, SLEEP, labels=marks_of(victim.owner))["Id"]
         wait_until_nothing_is_left(engine, victim.owner)
 
     assert not engine.client.api.containers(all=True, filters={"id": late})
