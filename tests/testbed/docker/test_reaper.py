@@ -18,7 +18,7 @@ from tests.testbed.docker.sets import SLEEP, container_set, things_of
 pytestmark = pytest.mark.usefixtures("own_reaper")
 
 OWNER = """
-import os, sys, time
+import os, secrets, sys, time
 from lab.testbed.docker import guard, labels, reaper
 from lab.testbed.docker.engine import connect
 from tests.testbed.docker.sets import bring_up
@@ -26,7 +26,7 @@ engine, image = connect(), {image!r}
 watch = reaper.watch(engine, image)
 """
 SET_UP = """
-bring_up(engine, image, "test")
+bring_up(engine, image, secrets.token_hex(6))
 watch.wait()
 print("up", flush=True)
 """
