@@ -58,7 +58,7 @@ def marks_of(owner: Owner) -> dict[str, str]:
 
 
 def own_things(engine: Engine) -> list[str]:
-    return [thing.name for thing in things_of(engine, labels.own())]
+    return sorted(thing.name for thing in things_of(engine, labels.own()))
 
 
 def test_it_holds_no_capability_and_is_the_callers_own_user(engine: Engine, lab_image: str) -> None:
