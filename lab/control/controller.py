@@ -109,8 +109,7 @@ class Controller:
         for thread in self._threads:
             thread.join(_JOIN_TIMEOUT_S)
         if self._capture_state == "running":
-            with contextlib.suppress(LabError, TimeoutError):
-                self.router.stop_capture()
+            self._stop_capture()
 
     def flows(self) -> Sequence[tuple[PassingFlow, str | None]]:
         """The open flows that pass, oldest first, each with the fault that keeps it dark."""
@@ -302,11 +301,22 @@ class Controller:
         try:
             self.router.start_capture(self._folder, limit_bytes=self._capture_bytes)
         except (LabError, OSError) as error:
-            self._capture_state = "failed"
-            self._publish("capture-failed", reason=str(error))
+            self._capture_is("failed", reason=str(error))
         else:
-            self._capture_state = "running"
-            self._publish("capture-started")
+            if not self._capture_is("running"):
+                self._stop_capture()
+
+    def _capture_is(self, state: str, **detail: Any) -> bool:
+        """Tell what became of the capture, unless the controller is ending; whether it is not."""
+        with self._wake:
+            if not self._closing:
+                self._capture_state = state
+                self._publish("capture-started" if state == "running" else "capture-failed", **detail)
+            return not self._closing
+
+    def _stop_capture(self) -> None:
+        with contextlib.suppress(LabError, TimeoutError):
+            self.router.stop_capture()
 
     def _run(self) -> None:
         look_at = time.monotonic() + LOOK_S

@@ -221,6 +221,23 @@ def test_a_capture_that_cannot_start_leaves_the_rest_to_work(
             controller.captured()
 
 
+def test_a_capture_that_starts_too_late_is_stopped_and_not_told(
+    router: FakeRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, stopped = threading.Event(), threading.Event()
+    monkeypatch.setattr(router, "start_capture", lambda *_, **__: closed.wait(10))
+    monkeypatch.setattr(router, "stop_capture", stopped.set)
+    with Controller(router, tmp_path) as controller:
+        closer = threading.Thread(target=controller.close)
+        closer.start()
+        until(lambda: "closing" in kinds(controller))
+        closed.set()
+        closer.join(10)
+
+    assert stopped.is_set()
+    assert kinds(controller) == ["closing"]
+
+
 def test_records_that_were_given_away_do_not_change(controller: Controller, router: FakeRouter) -> None:
     record, _ = controller.cut(FLOW)
     controller.heal(record.name)
