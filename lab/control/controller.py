@@ -29,6 +29,9 @@ from lab.testbed.ports import CaptureSummary, PassingFlow
 LOOK_S = 0.25
 """Between two looks at flows and rules: how late an event about them may be."""
 
+TIDIED_A_LOOK = 4
+"""Faults whose rules are removed at one look, a millisecond each; more than that are hardly cut in its time."""
+
 CAPTURE_BYTES = 128 * 1024 * 1024
 """Per side on disk, where nobody says otherwise."""
 
@@ -330,11 +333,19 @@ class Controller:
                     look_at = now + LOOK_S
                     self._look()
                     self.faults()
+                    self._tidy()
                     self._trouble = None
             except (LabError, OSError) as error:
                 self._fail(error)
                 with self._wake:
                     self._wake.wait(LOOK_S)
+
+    def _tidy(self) -> None:
+        """Remove rules that nobody needs any more, a few a look: a cut must not wait for many."""
+        with self._wake:
+            for fault in self._book.surplus[:TIDIED_A_LOOK]:
+                self.router.forget(fault)
+                self._book.forget(fault)
 
     def _due_at(self, look_at: float) -> float:
         dues = [record.heal_at for record in self._book.in_force]

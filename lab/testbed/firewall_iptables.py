@@ -66,6 +66,10 @@ class IptablesRules:
         """Packets dropped by each rule of the chain."""
         return self._family(fault).packets(_chain(number))
 
+    def remove(self, number: int, fault: Fault) -> None:
+        """Remove the fault's chain."""
+        self._family(fault).remove(_chain(number))
+
     def close(self) -> None:
         """Remove the lab's jumps and chains."""
         for family in self._families:
@@ -108,6 +112,14 @@ class _Family:
         self.commit(apply)
         with self._read():
             self.jumps[chain] = self._jump_to(chain)
+
+    def remove(self, chain: str) -> None:
+        def apply(table: Any) -> None:
+            table.flush_entries(chain)
+            table.delete_chain(chain)
+
+        self.commit(apply)
+        del self.jumps[chain]
 
     def commit(self, apply: Callable[[Any], None]) -> CutReceipt:
         """Read the table, change it, swap it; a change that someone else made in between is kept."""

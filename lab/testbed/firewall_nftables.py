@@ -80,6 +80,11 @@ class NftablesRules:
         rules = [thing["rule"]["expr"] for thing in objects if "rule" in thing]
         return [part["counter"]["packets"] for expressions in rules for part in expressions if "counter" in part]
 
+    def remove(self, number: int, fault: Fault) -> None:  # noqa: ARG002 - the port's; one table has both families
+        """Remove the fault's chain."""
+        self._run(f"delete chain {_TABLE} fault-{number}")
+        self._jumps.pop(number, None)
+
     def close(self) -> None:
         """Remove the lab's table."""
         if self._nft is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.control.controller import Controller
+from lab.control.faults import RULES_KEPT
 from lab.control.refusals import Closing, NoCapture, NoSuchFlow, OtherFaultInForce, UnknownFault
 from lab.control.roll import Selector
 from lab.core.errors import EnvironmentNotReady, InvalidRun
@@ -178,6 +179,25 @@ def test_fifty_cuts_and_heals_leave_nothing_in_force(controller: Controller, rou
     assert len(controller.faults()) == 50
     assert not router.cut_now
     assert controller.counts == {"cuts": 50, "heals": 50, "lost": 0}
+
+
+def test_the_rules_of_faults_that_were_healed_long_ago_are_removed_and_their_counts_kept(
+    controller: Controller, router: FakeRouter
+) -> None:
+    flows = [FourTuple(FLOW.client._replace(port=port), FLOW.server) for port in range(41000, 41000 + RULES_KEPT + 2)]
+    for flow in flows:
+        record, _ = controller.cut(flow, must_exist=False)
+        router.drop(Fault(flow), 3, 2)
+        controller.heal(record.name)
+    kept, _ = controller.cut(flows[1], must_exist=False)
+    until(lambda: "forget 41000" in router.asked)
+    again, _ = controller.cut(flows[0], must_exist=False)
+    router.drop(Fault(flows[0]), 1, 1)
+
+    assert "forget 41001" not in router.asked, "it is in force"
+    assert controller.fault(again.name).matched == Matched(1, 1), "the kernel counts from zero"
+    assert controller.fault(kept.name).matched == Matched(0, 0)
+    assert controller.matched_total() == Matched(3 * len(flows) + 1, 2 * len(flows) + 1)
 
 
 def test_an_unknown_id_is_refused(controller: Controller) -> None:
