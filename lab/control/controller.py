@@ -32,7 +32,7 @@ LOOK_S = 0.25
 TIDIED_A_LOOK = 4
 """Faults whose rules are removed at one look, a millisecond each; more than that are hardly cut in its time."""
 
-CAPTURE_BYTES = 128 * 1024 * 1024
+CAPTURE_BYTES = 64 * 1024 * 1024
 """Per side on disk, where nobody says otherwise."""
 
 _JOIN_TIMEOUT_S = 1.0
