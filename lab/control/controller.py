@@ -14,6 +14,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
+from lab.control import drops
 from lab.control.events import EventLog
 from lab.control.faults import FaultBook, FaultRecord
 from lab.control.heartbeat import Heartbeat
@@ -31,6 +32,9 @@ LOOK_S = 0.25
 
 TIDIED_A_LOOK = 4
 """Faults whose rules are removed at one look, a millisecond each; more than that are hardly cut in its time."""
+
+CALM_S = 1.0
+"""For how long before a cut the captures must be complete, as in a run."""
 
 CAPTURE_BYTES = 64 * 1024 * 1024
 """Per side on disk, where nobody says otherwise."""
@@ -75,13 +79,15 @@ class Controller:
         self._roll = Roll()
         self._counts = {"cuts": 0, "heals": 0, "lost": 0}
         self._capture_state = "starting"
+        self._drops = drops.Drops()
+        self._ended = threading.Event()
         self._trouble: str | None = None
         self._wake = threading.Condition(threading.RLock())
         self._looking = threading.Lock()
         self._closing = False
         self._threads = [
             threading.Thread(target=self._run, name="lab-control", daemon=True),
-            threading.Thread(target=self._start_capture, name="lab-control-capture", daemon=True),
+            threading.Thread(target=self._capture, name="lab-control-capture", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -105,6 +111,7 @@ class Controller:
             if self._closing:
                 return
             self._closing = True
+            self._ended.set()
             self._wake.notify_all()
             self._heal_all("shutdown")
             self._publish("closing")
@@ -161,7 +168,8 @@ class Controller:
             if must_exist:
                 self._roll.require(chosen)
             receipt = self.router.cut(fault)
-            record = FaultRecord(fault, heal_after_s, receipt, _clock(), self._book.total(fault))
+            lost = self._drops.up_to(receipt.began_at - CALM_S)
+            record = FaultRecord(fault, heal_after_s, receipt, _clock(), self._book.total(fault), lost)
             self._book.add(record)
             self._counts["cuts"] += 1
             self._wake.notify_all()
@@ -300,14 +308,16 @@ class Controller:
             except (LabError, OSError) as error:
                 self._fail(error)
 
-    def _start_capture(self) -> None:
+    def _capture(self) -> None:
+        """Start the capture, and look after it until the end."""
         try:
             self.router.start_capture(self._folder, limit_bytes=self._capture_bytes)
-        except (LabError, OSError) as error:
-            self._capture_is("failed", reason=str(error))
-        else:
             if not self._capture_is("running"):
                 self._stop_capture()
+            while not self._ended.wait(drops.LOOK_S):
+                self._drops.read(self.router.flush_capture())
+        except (LabError, OSError) as error:
+            self._capture_is("failed", reason=str(error))
 
     def _capture_is(self, state: str, **detail: Any) -> bool:
         """Tell what became of the capture, unless the controller is ending; whether it is not."""

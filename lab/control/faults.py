@@ -30,6 +30,9 @@ class FaultRecord:
     before: Matched
     """What earlier cuts of the same fault had dropped: the kernel goes on counting."""
 
+    lost_before: int = 0
+    """Packets that the captures had lost when its time began."""
+
     name: str = field(default_factory=lambda: secrets.token_hex(4))
     """Its id."""
 

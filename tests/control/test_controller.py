@@ -241,6 +241,19 @@ def test_a_capture_that_cannot_start_leaves_the_rest_to_work(
             controller.captured()
 
 
+def test_a_capture_that_fails_on_the_way_is_told(
+    controller: Controller, router: FakeRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise EnvironmentNotReady("The disk is full.")
+
+    monkeypatch.setattr(router, "flush_capture", fail)
+    until(lambda: controller.health["capture"] == "failed")
+
+    assert details(controller, "capture-failed") == [{"reason": "The disk is full."}]
+    controller.cut(FLOW)
+
+
 def test_a_capture_that_starts_too_late_is_stopped_and_not_told(
     router: FakeRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
