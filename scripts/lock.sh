@@ -15,3 +15,4 @@ compile() {
 compile -o requirements/build.lock requirements/build.in
 compile -c requirements/build.lock -o requirements/run.lock pyproject.toml
 compile -c requirements/build.lock -c requirements/run.lock --extra dev -o requirements/dev.lock pyproject.toml
+compile -c requirements/build.lock -c requirements/run.lock -o requirements/image.lock requirements/image.in

@@ -11,6 +11,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 LOCKS = {
     "run": PROJECT["dependencies"],
     "dev": PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"],
+    "image": (ROOT / "requirements/image.in").read_text(encoding="utf-8").splitlines()[1:],
     "build": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"],
 }
 
@@ -32,6 +33,10 @@ def test_every_dependency_is_locked(name: str) -> None:
 def test_a_lock_holds_exact_versions_and_no_addresses(name: str) -> None:
     for line in locked(name):
         assert re.fullmatch(r"[a-z0-9._-]+==[0-9][0-9a-z.]*", line)
+
+
+def test_the_containers_run_on_what_the_lab_runs_on() -> None:
+    assert set(locked("image")) <= set(locked("run"))
 
 
 def test_the_tests_run_on_what_the_lab_runs_on() -> None:

@@ -36,7 +36,7 @@ INWARDS = {
 """Each ring, and those that it may import."""
 
 PLACES = {
-    "docker": (),
+    "docker": ("testbed/docker/",),
     "fastapi": ("control/",),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/",),
@@ -45,11 +45,13 @@ PLACES = {
     "pydantic": ("control/", "report/"),
     "pyroute2": ("testbed/",),
     "pytest": ("conftest.py", "experiments/"),
+    "requests": ("testbed/docker/engine.py",),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
     "starlette": ("control/",),
-    "testcontainers": (),
+    "testcontainers": ("testbed/docker/",),
     "typer": ("cli/",),
+    "urllib3": ("testbed/docker/engine.py",),
     "uvicorn": ("control/server.py",),
 }
 """Each third party, and the files or folders that may import it."""

@@ -14,18 +14,18 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
-from lab.control import drops
 from lab.control.events import EventLog
 from lab.control.faults import FaultBook, FaultRecord
 from lab.control.heartbeat import Heartbeat
-from lab.control.refusals import Closing, NoCapture, OtherFaultInForce, UnknownFault, as_json
+from lab.control.recording import Recording
+from lab.control.refusals import Closing, OtherFaultInForce, UnknownFault, as_json
 from lab.control.roll import Roll, Selector
 from lab.control.router import ControlledRouter
 from lab.core.errors import LabError
 from lab.core.fault import Cut, Fault, Matched, Scope
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.timeline import ClockPair
-from lab.testbed.ports import CaptureSummary, PassingFlow
+from lab.testbed.ports import PassingFlow
 
 LOOK_S = 0.25
 """Between two looks at flows and rules: how late an event about them may be."""
@@ -72,22 +72,20 @@ class Controller:
         self.events = EventLog()
         self.heartbeat = Heartbeat(heartbeat_s)
         self.started_at = time.time()
-        self._folder = folder
-        self._capture_bytes = capture_bytes
+        self.recording = Recording(
+            router, folder, capture_bytes, lambda kind, reason: self._publish(kind, reason=reason)
+        )
         self._tell = tell
         self._book = FaultBook()
         self._roll = Roll()
         self._counts = {"cuts": 0, "heals": 0, "lost": 0}
-        self._capture_state = "starting"
-        self._drops = drops.Drops()
-        self._ended = threading.Event()
         self._trouble: str | None = None
         self._wake = threading.Condition(threading.RLock())
         self._looking = threading.Lock()
         self._closing = False
         self._threads = [
             threading.Thread(target=self._run, name="lab-control", daemon=True),
-            threading.Thread(target=self._capture, name="lab-control-capture", daemon=True),
+            threading.Thread(target=self.recording.run, name="lab-control-capture", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -111,15 +109,14 @@ class Controller:
             if self._closing:
                 return
             self._closing = True
-            self._ended.set()
+            self.recording.end()
             self._wake.notify_all()
             self._heal_all("shutdown")
             self._publish("closing")
         self.events.close()
         for thread in self._threads:
             thread.join(_JOIN_TIMEOUT_S)
-        if self._capture_state == "running":
-            self._stop_capture()
+        self.recording.stop()
 
     def flows(self) -> Sequence[tuple[PassingFlow, str | None]]:
         """The open flows that pass, oldest first, each with the fault that keeps it dark."""
@@ -168,7 +165,7 @@ class Controller:
             if must_exist:
                 self._roll.require(chosen)
             receipt = self.router.cut(fault)
-            lost = self._drops.up_to(receipt.began_at - CALM_S)
+            lost = self.recording.lost_up_to(receipt.began_at - CALM_S)
             record = FaultRecord(fault, heal_after_s, receipt, _clock(), self._book.total(fault), lost)
             self._book.add(record)
             self._counts["cuts"] += 1
@@ -233,19 +230,6 @@ class Controller:
             healed = [one.healed.done_at for one in self._book if one.healed and one.fault.flow == record.fault.flow]
             return max((at for at in healed if at <= record.cut.began_at), default=float("-inf"))
 
-    def captured(self) -> CaptureSummary:
-        """The captures, everything up to now on disk.
-
-        Raises:
-            NoCapture: it does not run (yet).
-            LabError: it failed on the way.
-        """
-        if self._capture_state != "running":
-            raise NoCapture(
-                f"Its state is {self._capture_state!r}.", fix="wait until GET /healthz says that it is running"
-            )
-        return self.router.flush_capture()
-
     def beat(self) -> Heartbeat:
         """The owner lives."""
         with self._wake:
@@ -262,7 +246,7 @@ class Controller:
         return {
             "status": "ending" if self._closing else "ok" if self._trouble is None else "failing",
             "reason": self._trouble,
-            "capture": self._capture_state,
+            "capture": self.recording.state,
             "heartbeat": beat.pulse.value,
             "heartbeat_s": beat.within_s,
             "in_force": len(self._book.in_force),
@@ -307,29 +291,6 @@ class Controller:
                 self.heal(record.name, by)
             except (LabError, OSError) as error:
                 self._fail(error)
-
-    def _capture(self) -> None:
-        """Start the capture, and look after it until the end."""
-        try:
-            self.router.start_capture(self._folder, limit_bytes=self._capture_bytes)
-            if not self._capture_is("running"):
-                self._stop_capture()
-            while not self._ended.wait(drops.LOOK_S):
-                self._drops.read(self.router.flush_capture())
-        except (LabError, OSError) as error:
-            self._capture_is("failed", reason=str(error))
-
-    def _capture_is(self, state: str, **detail: Any) -> bool:
-        """Tell what became of the capture, unless the controller is ending; whether it is not."""
-        with self._wake:
-            if not self._closing:
-                self._capture_state = state
-                self._publish("capture-started" if state == "running" else "capture-failed", **detail)
-            return not self._closing
-
-    def _stop_capture(self) -> None:
-        with contextlib.suppress(LabError, TimeoutError):
-            self.router.stop_capture()
 
     def _run(self) -> None:
         look_at = time.monotonic() + LOOK_S

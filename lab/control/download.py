@@ -39,8 +39,8 @@ def response(controller: Controller, side: Side) -> StreamingResponse:
         NoCapture: the capture does not run.
     """
     for _ in range(_TRIES):
-        summary = controller.captured()
-        files = summary.files[side.value]
+        summary = controller.recording.summary()
+        files = summary.pieces[side.value]
         opened: list[tuple[io.BufferedReader, int]] = []
         try:
             for one in files:

@@ -78,7 +78,11 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--heartbeat", type=_seconds, metavar="S", help="heal all after so long without a heartbeat")
     parser.add_argument("--name", action="append", default=[], metavar="HOST", help="a name that clients call this by")
     parser.add_argument(
-        "--capture-mebibytes", type=int, default=CAPTURE_MEBIBYTES, metavar="N", help="on disk per side (%(default)s)"
+        "--capture-mebibytes",
+        type=_mebibytes,
+        default=CAPTURE_MEBIBYTES,
+        metavar="N",
+        help="on disk per side (%(default)s)",
     )
     return parser.parse_args(argv)
 
@@ -87,6 +91,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < 86400:
         raise argparse.ArgumentTypeError("seconds, more than 0 and less than a day")
+    return value
+
+
+def _mebibytes(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
     return value
 
 

@@ -62,14 +62,14 @@ def verdict_on(controller: Controller, name: str) -> Verdict:
         InvalidRun: a capture cannot be read, or the rules do not rest.
     """
     record, until = _rested(controller, name)
-    captured = controller.captured()
+    captured = controller.recording.summary()
     offset = record.clock.offset
     healed = math.inf if record.healed is None else record.healed.began_at + offset
     dark = Dark(record.cut.began_at + offset, record.cut.done_at + offset, healed)
     evidence = examine(
         Question(
             fault=record.fault,
-            files={side: tuple(one.path for one in files) for side, files in captured.files.items()},
+            files={side: tuple(one.path for one in files) for side, files in captured.pieces.items()},
             dark=dark,
             since=max(dark.began_s - CALM_S, controller.dark_before(record) + offset),
             until=until + offset,
@@ -115,7 +115,7 @@ def _checks(record: FaultRecord, captured: CaptureSummary, found: Evidence) -> I
 
 def _complete(record: FaultRecord, captured: CaptureSummary) -> Check:
     dropped = sum(captured.dropped.values()) - record.lost_before
-    since = max((files[0].since for files in captured.files.values() if files), default=math.inf)
+    since = max((files[0].since for files in captured.pieces.values() if files), default=math.inf)
     calm_s = record.cut.began_at - since
     held = f"held since {calm_s:.2f} s before the cut" if calm_s >= 0 else "not held from the cut on"
     detail = f"{dropped} packets dropped, {held} (at least {CALM_S:g} s)"

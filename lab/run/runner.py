@@ -26,6 +26,7 @@ from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
+from lab.run.settings import at_creation
 from lab.run.spec import RunSpec
 from lab.run.watch import TELL_S, EndWatch, watch
 from lab.run.watched import Watched
@@ -121,7 +122,7 @@ class Run:
         self.tell(observation)
 
     def _testbed_spec(self) -> TestbedSpec:
-        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall)
+        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall, sysctls=at_creation(self.spec))
 
     def _arrange(self, testbed: Testbed) -> Stage:
         """Bring up everything but the client."""

@@ -1,4 +1,4 @@
-"""Both sides of the router on disk: scapy opens the sockets and sets the filter, the bytes go to pcapng undissected.
+"""Interfaces on disk, above all both sides of the router: scapy opens the sockets, the bytes go to pcapng undissected.
 
 The only module that touches scapy. A socket receives nothing until its filter and its ring are in place, and what the
 kernel counted is held against what was written, so a finished capture is complete or says what it lacks.
@@ -10,8 +10,9 @@ import platform
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
 import scapy.layers.l2  # without the link layers scapy warns of every socket that it cannot tell its type
 from scapy.arch.common import compile_filter, free_filter
@@ -59,6 +60,8 @@ _CLOCK_TRIES = 5
 class Capture:
     """Captures of the router's two interfaces, for a process that lives in the router's network namespace.
 
+    Other interfaces by other names are captured with ``of``.
+
     Whatever event loop hosts it watches ``filenos`` and calls ``on_readable``; ``run`` is such a loop for a process
     that does nothing else.
 
@@ -69,11 +72,21 @@ class Capture:
     """
 
     def __init__(self, left_interface: str, right_interface: str, *, application: str = "blackhole-lab") -> None:
-        self._interfaces = {"left": (left_interface, "client"), "right": (right_interface, "server")}
+        self._interfaces: Mapping[str, tuple[str, str]] = {
+            "left": (left_interface, "router, towards the client"),
+            "right": (right_interface, "router, towards the server"),
+        }
         self._application = application
         self._sides: dict[str, _Side] = {}
         self._clocks: list[ClockPair] = []
         self._failure: LabError | None = None
+
+    @classmethod
+    def of(cls, interfaces: Mapping[str, tuple[str, str]]) -> Self:
+        """A capture of any interfaces of this namespace: per side, which is the file's name too, one and what it is."""
+        capture = cls("", "")
+        capture._interfaces = dict(interfaces)
+        return capture
 
     @property
     def failure(self) -> LabError | None:
@@ -91,7 +104,7 @@ class Capture:
         """Begin; when this returns, packets are being caught.
 
         Args:
-            folder: Gets left.pcapng and right.pcapng.
+            folder: Gets left.pcapng and right.pcapng, or a file by the name of each side.
             filter_expression: pcap-filter(7), attached in the kernel; TCP, ICMP and ICMPv6 where None.
             ring_bytes: Buffer per side; 0 takes the default.
             limit_bytes: On disk per side; 0 sets no bound.
@@ -107,9 +120,9 @@ class Capture:
         self._failure = None
         with contextlib.ExitStack() as undo:
             undo.callback(self._close)
-            for name, (interface, peer) in self._interfaces.items():
+            for name, (interface, description) in self._interfaces.items():
                 path = folder / f"{name}.pcapng"
-                source = _source(interface, f"router, towards the {peer}", expression, self._application)
+                source = _source(interface, description, expression, self._application)
                 self._sides[name] = _Side(path, source, ring_bytes or DEFAULT_RING_BYTES, limit_bytes)
             undo.pop_all()
         self._clocks = [sample_clocks()]
@@ -201,14 +214,13 @@ class Capture:
     def _summary(self, until: ClockPair) -> CaptureSummary:
         sides, started = self._sides, self._clocks[0]
         return CaptureSummary(
-            left=sides["left"].path,
-            right=sides["right"].path,
+            files={name: side.path for name, side in sides.items()},
             packets={name: side.packets for name, side in sides.items()},
             dropped={name: side.dropped for name, side in sides.items()},
             started_at=started.monotonic,
             stopped_at=until.monotonic,
             clocks=(started, until),
-            files={name: side.files(started) for name, side in sides.items()},
+            pieces={name: side.files(started) for name, side in sides.items()},
         )
 
     def _catch_up(self) -> None:
@@ -265,6 +277,11 @@ class Capture:
         for side in self._sides.values():
             side.close()
         self._sides = {}
+
+
+def open_capture(left: str, right: str, sides: Mapping[str, tuple[str, str]]) -> Capture:
+    """Of these sides where there are any, else of the router's two interfaces."""
+    return Capture.of(sides) if sides else Capture(left, right)
 
 
 class _Side:

@@ -260,14 +260,12 @@ class CaptureFile:
 class CaptureSummary:
     """What a capture holds, after it was drained, and closed unless it goes on."""
 
-    left: Path
-    """pcapng of the interface towards the client."""
-
-    right: Path
-    """pcapng of the interface towards the server."""
+    files: Mapping[str, Path]
+    """pcapng per side: left (the interface towards the client), right (towards the server), and where the fault has a
+    sink device that one as well."""
 
     packets: Mapping[str, int]
-    """Written per side: left, right."""
+    """Written per side."""
 
     dropped: Mapping[str, int]
     """Per side, what the kernel counted as dropped for want of buffer (PACKET_STATISTICS)."""
@@ -279,8 +277,18 @@ class CaptureSummary:
     clocks: Sequence[ClockPair]
     """Sampled at start and end, at least two."""
 
-    files: Mapping[str, Sequence[CaptureFile]] = field(default_factory=dict)
+    pieces: Mapping[str, Sequence[CaptureFile]] = field(default_factory=dict)
     """Per side, oldest first: one, or the two that a bound on the size has left."""
+
+    @property
+    def left(self) -> Path:
+        """The file of the interface towards the client."""
+        return self.files["left"]
+
+    @property
+    def right(self) -> Path:
+        """The file of the interface towards the server."""
+        return self.files["right"]
 
 
 class Router(Node, Protocol):
@@ -291,7 +299,10 @@ class Router(Node, Protocol):
         """Which implementation owns the rules: iptables or nftables."""
 
     def prepare(self, fault: Fault) -> None:
-        """Build the fault's rules without putting them in force, so that ``cut`` is one commit."""
+        """Build the fault's rules without putting them in force, so that ``cut`` is one commit.
+
+        A fault with a sink gets its device now, and the capture that runs has one more side: ``sink``.
+        """
 
     def cut(self, fault: Fault) -> CutReceipt:
         """Put the fault in force: both directions in one atomic commit, before every other rule. Idempotent."""

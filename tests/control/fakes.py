@@ -99,14 +99,13 @@ class FakeRouter:
         pair = ClockPair(wall=time.time(), monotonic=time.monotonic())
         left, right = self.folder / "left.pcapng", self.folder / "right.pcapng"
         return CaptureSummary(
-            left=left,
-            right=right,
+            files={path.stem: path for path in (left, right)},
             packets={"left": 5, "right": 4},
             dropped={"left": 0, "right": 0},
             started_at=0.0,
             stopped_at=pair.monotonic,
             clocks=(pair, pair),
-            files={path.stem: (CaptureFile(path, path.stat().st_size, 0.0),) for path in (left, right)},
+            pieces={path.stem: (CaptureFile(path, path.stat().st_size, 0.0),) for path in (left, right)},
         )
 
     def stop_capture(self) -> CaptureSummary:

@@ -238,7 +238,7 @@ def test_a_capture_that_cannot_start_leaves_the_rest_to_work(
         until(lambda: "capture-failed" in kinds(controller))
         controller.cut(FLOW)
         with pytest.raises(NoCapture, match="failed"):
-            controller.captured()
+            controller.recording.summary()
 
 
 def test_a_capture_that_fails_on_the_way_is_told(

@@ -33,7 +33,7 @@ def files(router: FakeRouter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def flushed() -> CaptureSummary:
         left = (CaptureFile(paths[0], paths[0].stat().st_size, 0.0), CaptureFile(paths[1], whole, 0.0))
-        return replace(flush(), files={"left": left, "right": ()}, packets={"left": 2, "right": 0})
+        return replace(flush(), pieces={"left": left, "right": ()}, packets={"left": 2, "right": 0})
 
     monkeypatch.setattr(router, "flush_capture", flushed)
     return paths
@@ -89,7 +89,7 @@ def test_files_that_always_vanish_are_a_problem(
 ) -> None:
     flushed = router.flush_capture
     gone = (CaptureFile(tmp_path / "gone.pcapng", 1, 0.0),)
-    monkeypatch.setattr(router, "flush_capture", lambda: replace(flushed(), files={"left": gone, "right": gone}))
+    monkeypatch.setattr(router, "flush_capture", lambda: replace(flushed(), pieces={"left": gone, "right": gone}))
     answer = client.get("/captures/right")
 
     assert (answer.status_code, answer.json()["type"]) == (503, "/docs#no-capture")

@@ -117,8 +117,8 @@ def test_packets_that_were_lost_long_before_the_cut_are_nothing_to_it(judge: Jud
     def lost(summary: CaptureSummary) -> CaptureSummary:
         return replace(summary, dropped={"left": 1, "right": 0})
 
-    summary = lost(controller.captured())
-    controller._drops.read(replace(summary, stopped_at=summary.stopped_at - 2))
+    summary = lost(controller.recording.summary())
+    controller.recording.note(replace(summary, stopped_at=summary.stopped_at - 2))
 
     assert broken(judge(capture=lost)) == []
 
@@ -126,8 +126,8 @@ def test_packets_that_were_lost_long_before_the_cut_are_nothing_to_it(judge: Jud
 def test_a_capture_that_began_just_before_the_cut_is_invalid(judge: Judge) -> None:
     def late(summary: CaptureSummary) -> CaptureSummary:
         since = summary.stopped_at - 0.5
-        files = {side: tuple(replace(one, since=since) for one in files) for side, files in summary.files.items()}
-        return replace(summary, files=files)
+        files = {side: tuple(replace(one, since=since) for one in files) for side, files in summary.pieces.items()}
+        return replace(summary, pieces=files)
 
     assert broken(judge(capture=late)) == ["capture-complete"]
 

@@ -1,11 +1,12 @@
-"""What runs in a process of its own in a node, and how it is called: the firewall and the capture."""
+"""What runs in a process of its own in a node, and how it is called: the firewall, the capture and the sink."""
 
+import contextlib
 import importlib
 import pickle
 import socket
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from lab.testbed.agent.rpc import serve, serve_in
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
+SINK: Final = "sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,9 @@ class Premises:
     right: str
     """The interface towards the server."""
 
+    sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What to capture in place of those two, as ``lab.testbed.capture.Capture.of`` takes it."""
+
 
 def _host_firewall(premises: Premises, channel: socket.socket) -> None:
     # Nothing but this blocking read lies before a cut.
@@ -38,9 +43,16 @@ def _host_firewall(premises: Premises, channel: socket.socket) -> None:
 
 def _host_capture(premises: Premises, channel: socket.socket) -> None:
     loop = Loop()
-    capture = _made("lab.testbed.capture", "Capture", premises.left, premises.right)
+    capture = _made("lab.testbed.capture", "open_capture", premises.left, premises.right, premises.sides)
     serve_in(loop, CaptureService(loop, capture), channel)
     loop.run()
+
+
+def _host_sink(premises: Premises, channel: socket.socket) -> None:  # noqa: ARG001 - every service is started so
+    loop = Loop()
+    with contextlib.closing(SinkService(loop)) as sink:
+        serve_in(loop, sink, channel)
+        loop.run()
 
 
 class FirewallService:
@@ -138,6 +150,39 @@ class CaptureService:
             self._loop.remove_reader(fd)
 
 
+class SinkService:
+    """A sink and the capture of its device.
+
+    Args:
+        loop: Of the sink's process.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._sink: Any = None
+        self._capture: CaptureService | None = None
+
+    def open(self, folder: Path | None) -> None:
+        """Make the sink, and capture what falls into it where there is a folder; idempotent."""
+        if self._sink is not None:
+            return
+        sink = importlib.import_module("lab.testbed.sink")
+        self._sink = sink.Sink()
+        if folder is not None:
+            capture = importlib.import_module("lab.testbed.capture").Capture
+            self._capture = CaptureService(self._loop, capture.of({SINK: (sink.DEVICE, sink.DESCRIPTION)}))
+            self._capture.start(folder, None, 0)
+
+    def stop(self) -> object:
+        """Drain and close the capture and summarise it, None where there is none; the sink stays."""
+        return None if self._capture is None else self._capture.stop()
+
+    def close(self) -> None:
+        """Remove the sink; idempotent."""
+        if self._sink is not None:
+            self._sink.close()
+
+
 class _Broken:
     """Stands in for a service that could not be made: every call raises the reason."""
 
@@ -161,6 +206,7 @@ def _made(module: str, factory: str, *args: object) -> object:
 HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     FIREWALL: _host_firewall,
     CAPTURE: _host_capture,
+    SINK: _host_sink,
 }
 """A new service is a line here, and a proxy for callers."""
 
@@ -171,8 +217,8 @@ def main(argv: Sequence[str]) -> None:
     Args:
         argv: The service's name, the descriptor of its channel, and the fields of ``Premises``.
     """
-    name, descriptor, *premises = argv
-    HOSTED[name](Premises(*premises), socket.socket(fileno=int(descriptor)))
+    name, descriptor, firewall, left, right = argv
+    HOSTED[name](Premises(firewall, left, right), socket.socket(fileno=int(descriptor)))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def payload(path: Path, octets: int, folder: Path) -> int:
 
 
 def total(summary: CaptureSummary, folder: Path) -> dict[str, int]:
-    return {side: sum(payload(one.path, one.octets, folder) for one in files) for side, files in summary.files.items()}
+    return {side: sum(payload(one.path, one.octets, folder) for one in files) for side, files in summary.pieces.items()}
 
 
 @pytest.mark.usefixtures("server")
@@ -91,7 +91,7 @@ def test_a_bounded_capture_keeps_the_newest_packets_of_both_sides(testbed: Netns
     summary = testbed.router.stop_capture()
     client.write("quit\n")
 
-    for side, files in summary.files.items():
+    for side, files in summary.pieces.items():
         assert len(files) == 2, side
         assert LIMIT_BYTES / 2 <= sum(one.path.stat().st_size for one in files) < 2 * LIMIT_BYTES
         assert summary.started_at < files[0].since < files[1].since
