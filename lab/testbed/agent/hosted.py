@@ -89,6 +89,11 @@ class FirewallService:
         matched: Matched = self._firewall.matched(self._fault(packed))
         return matched
 
+    def forget(self, packed: bytes) -> None:
+        """As ``Router.forget``."""
+        self._firewall.forget(self._fault(packed))
+        del self._faults[packed]
+
     def _fault(self, packed: bytes) -> Fault:
         fault = self._faults.get(packed)
         if fault is None:
