@@ -41,10 +41,10 @@ def nudge(testbed: Testbed, fault: Fault) -> None:
     """Send one old acknowledgment into the hole, each way that is cut, and wait until the rules have had it.
 
     An idle flow proves nothing by itself: a rule for the wrong port would look the same. And a busy one proves nothing
-    about the time after its last segment. Only while the hole is open, and only where the router makes it: a drop in
-    the sender's own OUTPUT is told to whoever sends.
+    about the time after its last segment. Only while the hole is open, and not in the wrong placement: a drop in the
+    sender's own OUTPUT is told to whoever sends.
     """
-    if fault.placement is not Placement.ROUTER:
+    if fault.placement is Placement.OWN_OUTPUT:
         return
     before = testbed.router.matched(fault)
     for direction in fault.direction.directions:

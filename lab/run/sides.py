@@ -50,6 +50,20 @@ def read_side(path: Path, summary: CaptureSummary) -> Side:
     return Side(segments, icmp)
 
 
+def seen_from_sink(door: Side, sink: Side, lost: Iterable[Segment]) -> Side:
+    """What an end with a sink has sent and received.
+
+    Args:
+        door: The router's interface towards it.
+        sink: What went into its sink instead of coming there.
+        lost: What came out there, and was dropped when it arrived.
+    """
+    dropped = set(lost)
+    kept = [segment for segment in door.segments if segment not in dropped]
+    segments = sorted([*kept, *sink.segments], key=lambda segment: segment.time_s)
+    return Side(segments, [*door.icmp, *sink.icmp])
+
+
 def kernel_segments(side: Side) -> list[Segment]:
     """What the kernels sent: everything but the lab's own nudges."""
     return [segment for segment in side.segments if not is_nudge(segment)]
