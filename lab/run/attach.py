@@ -203,7 +203,7 @@ def attach(
         watching = _Watching(attachment, spec, fault, cut, patience, tell)
         ended = watching.watch()
         until = patience.now()
-        nudged = watching.healed is not None or _nudge(attachment, fault)
+        bit = watching.bit if watching.healed is not None else _nudge(attachment, fault)
     finally:
         healed = attachment.heal(fault)
     if watching.healed is None:
@@ -214,16 +214,16 @@ def attach(
     healed = watching.healed or healed
     sides = {name: read_side(path, summary) for name, path in summary.files.items()}
     judged = _Judged(fault, cut, healed, sides)
-    checks = [*judged.checks(matched, summary), Check("hole-open-at-the-end", nudged, _NUDGED[nudged])]
+    checks = [*judged.checks(matched, summary), Check("dark-to-the-end", bit, _BIT[bit])]
     traffic = judged.traffic(until if watching.healed is None else summary.stopped_at, watching.healed)
     return Attached(
         fault, interface, firewall, cut, healed, until, ended, matched, track, traffic, summary, tuple(checks)
     )
 
 
-_NUDGED = {
-    True: "the rule had the lab's own last segment, or the hole was healed on time",
-    False: "the lab's own last segment did not come to the rule: somebody else has changed the rules or routes",
+_BIT = {
+    True: "the lab's own last segment came to the rule, just before the heal",
+    False: "the lab's own last segment did not come to the rule: somebody else has changed the rules",
 }
 
 
@@ -248,6 +248,8 @@ class _Watching:
         self._told = 0
         self._alive_at = cut.done_at
         self.healed: CutReceipt | None = None
+        self.bit = True
+        """Whether the rule bit just before that heal."""
 
     def watch(self) -> str:
         """Until the end; what ended it."""
@@ -263,7 +265,7 @@ class _Watching:
         now, spec = self._patience.now(), self._spec
         since = now - self._cut.done_at
         if spec.heal_after_s is not None and self.healed is None and since >= spec.heal_after_s:
-            _nudge(self._attachment, self._fault)
+            self.bit = _nudge(self._attachment, self._fault)
             self.healed = self._attachment.heal(self._fault)
             self._tell(Observation(self.healed.done_at, "lab", "heal", {}))
         track = self._attachment.track(self._fault)
