@@ -16,7 +16,7 @@ def require_engine() -> Engine:
         engine = connect()
         engine.require_local()
     except LabError as error:
-        _do_without(str(error))
+        do_without(str(error))
     return engine
 
 
@@ -25,10 +25,10 @@ def require_lab_image(engine: Engine) -> str:
     try:
         return require_image(engine)
     except LabError as error:
-        _do_without(str(error))
+        do_without(str(error))
 
 
-def _do_without(reason: str) -> NoReturn:
+def do_without(reason: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -4,7 +4,8 @@ import contextlib
 import importlib
 import pickle
 import socket
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -118,11 +119,15 @@ class CaptureService:
         self._loop = loop
         self._capture = capture
 
-    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int) -> None:
+    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int, limit_bytes: int = 0) -> None:
         """Begin; when this returns, packets are being caught."""
-        self._capture.start(folder, filter_expression, ring_bytes)
+        self._capture.start(folder, filter_expression, ring_bytes, limit_bytes)
         for fd in self._capture.filenos:
             self._loop.add_reader(fd, self._on_readable)
+
+    def flush(self) -> object:
+        """Write what was caught until now, and go on."""
+        return self._capture.flush()
 
     def stop(self) -> object:
         """Drain, close and summarise."""
@@ -199,3 +204,17 @@ HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     SINK: _host_sink,
 }
 """A new service is a line here, and a proxy for callers."""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Be a service of the namespace that this process is in, until the caller closes its end.
+
+    Args:
+        argv: The service's name, the descriptor of its channel, and the fields of ``Premises``.
+    """
+    name, descriptor, firewall, left, right = argv
+    HOSTED[name](Premises(firewall, left, right), socket.socket(fileno=int(descriptor)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -16,7 +16,7 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL, SINK, pack
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel, too_many_files
 from lab.testbed.names import ROUTER, Addresses
-from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
+from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, PassingFlow, SocketTrack
 
 _DRAIN_TIMEOUT_S = 120.0
 """How long a capture may take to write what it still holds."""
@@ -229,10 +229,24 @@ class AgentRouter(AgentNode):
         counts = [firewall.call("matched", part) for firewall, part in self._parts(fault)]
         return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
 
-    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+    def flows(self) -> Sequence[PassingFlow]:
+        """The TCP flows that pass."""
+        # Connection tracking begins with the firewall.
+        self.service(FIREWALL)
+        flows: Sequence[PassingFlow] = self._channel.call("flows")
+        return flows
+
+    def start_capture(
+        self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0
+    ) -> None:
         """Capture both interfaces."""
         self._folder = folder.absolute()
-        self.service(CAPTURE).call("start", self._folder, filter_expression, ring_bytes)
+        self.service(CAPTURE).call("start", self._folder, filter_expression, ring_bytes, limit_bytes)
+
+    def flush_capture(self) -> CaptureSummary:
+        """Write what was caught until now, and go on."""
+        summary: CaptureSummary = self.service(CAPTURE).call("flush", timeout_s=_DRAIN_TIMEOUT_S)
+        return summary
 
     def stop_capture(self) -> CaptureSummary:
         """Drain, close and summarise."""

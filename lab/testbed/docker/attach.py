@@ -257,7 +257,7 @@ class Attachment:
 
     def _part(self) -> None:
         assert self._sidecar is not None
-        api = Api(self._engine.socket, ".".join(map(str, self._engine.api)))
+        api = Api(self._engine.socket_path, ".".join(map(str, self._engine.api_version)))
         try:
             self.restored_by_other = parting.part(api, str(self._sidecar.id), self._sidecar.labels)
         except Refused as refused:

@@ -21,6 +21,9 @@ SETTLE_S = 2.0
 SLOWNESS = 5
 """A settle time is at least this many times the slowest answer: where those are slow, so is what is under way."""
 
+LONGEST_SETTLE_S = 4.0
+"""However slow it is: the rest of the time is for removing."""
+
 PAUSE_S = 0.1
 """Between two looks."""
 
@@ -131,7 +134,7 @@ def remove_all_of(
             empty_since = None
         else:
             empty_since = None if left else empty_since or asked
-            settle_s = max(settle_s, SLOWNESS * (answered - asked))
+            settle_s = max(settle_s, min(SLOWNESS * (answered - asked), LONGEST_SETTLE_S))
         if empty_since is not None and clock() - empty_since >= settle_s:
             return True
         sleep(PAUSE_S)
