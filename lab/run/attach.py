@@ -18,7 +18,7 @@ from lab.core.segment import Segment
 from lab.core.socket import SocketSample, TcpState
 from lab.core.timeline import Observation
 from lab.core.verdict import Check
-from lab.run.patience import Patience
+from lab.run.patience import Patience, Stopped
 from lab.run.proofs import CLOCK_STEP_S
 from lab.run.settle import NUDGE_TIMEOUT_S
 from lab.run.sides import Side, kernel_segments, read_side, seen_from_sink
@@ -183,13 +183,13 @@ def attach(
         attachment: Open.
         spec: What to do.
         open_folder: Makes the folder for the captures, once it is known that there is something to cut.
-        patience: Waits.
+        patience: Waits; when it is stopped, that ends the watch.
         tell: Called with each observation as it is made.
 
     Raises:
         UsageError: no flow, or no one flow.
         InvalidRun: the container ended meanwhile.
-        KeyboardInterrupt: before the cut; after it, it ends the watch.
+        Stopped: before the cut.
     """
     chosen = choose(candidates(attachment.sockets(), spec.port), spec.flow, spec.port)
     interface = attachment.interface(chosen.local, chosen.remote)
@@ -197,6 +197,7 @@ def attach(
     folder = open_folder()
     attachment.prepare(fault, interface)
     firewall = attachment.firewall
+    patience.pause(0)
     cut = attachment.cut(fault)
     try:
         tell(Observation(cut.done_at, "lab", "cut", {"flow": str(chosen.flow), "placement": chosen.placement.value}))
@@ -258,7 +259,7 @@ class _Watching:
                 if (ended := self._look()) is not None:
                     return ended
                 self._patience.pause(LOOK_S)
-        except KeyboardInterrupt:
+        except Stopped:
             return "interrupted"
 
     def _look(self) -> str | None:

@@ -270,7 +270,7 @@ def test_what_a_kill_of_everything_leaves_lab_clean_restores(engine: Engine, pai
     status, _, said = run_attach(pair.client, tmp_path / "second")
     assert (status, "lab clean" in said) == (2, True), said
     # As lab clean does, but with nobody else's things.
-    api = Api(engine.socket, ".".join(map(str, engine.api)))
+    api = Api(engine.socket_path, ".".join(map(str, engine.api_version)))
     stale = [thing for thing in find_stale(api) if thing.labels.get(parting.TARGET) == pair.client.id]
     assert [thing.name for thing in remove(api, stale)] == [sidecar.name]
 
