@@ -5,6 +5,7 @@ compared by how long after its own origin (the first lost send, or what the idle
 may differ by one bucket of the wheel for the longest wait in it, which is what the phase can change.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,10 @@ BACKENDS = ("netns", "docker")
 HEAD = """\
 # The same experiments on both backends
 
-Written by `pytest lab/ --backend both --lab-equivalence docs/equivalence.md`; `make equivalence` does it. Every experiment
-runs in namespaces and in containers in one session. Give-up times are seconds from the first lost send, or from where
-the prediction of an idle end counts; a tick is the bucket of the kernel's timer wheel for the longest wait.
+Written by `pytest lab/ --backend both --lab-equivalence docs/equivalence.md`; `make equivalence` does it. Every
+experiment runs in namespaces and in containers in one session. Give-up times are seconds from the first lost send, or
+of an idle end from the beginning of its predicted window; a tick is the bucket of the kernel's timer wheel for the
+longest wait. Two numbers of copies where one was seen on each backend, and the prediction had both.
 
 {summary}
 
@@ -98,7 +100,7 @@ class Pair:
         )
 
     def _same_expiry(self) -> bool:
-        """Whether both died at the same expiry of the ladder; else a whole wait lies between, and both were predicted."""
+        """Whether both died at the same expiry; else a whole wait lies between, and both were predicted."""
         return self.netns.copies == self.docker.copies
 
 
@@ -115,9 +117,8 @@ def differences(netns: Record, docker: Record) -> list[str]:
     """All that the two runs do not have in common; empty where they are equivalent."""
     found = []
     if netns.outcome is not docker.outcome:
-        found.append(
-            f"{netns.outcome.value} in namespaces ({netns.reason}), {docker.outcome.value} in containers ({docker.reason})"
-        )
+        one, other = (f"{record.outcome.value} ({record.reason})" for record in (netns, docker))
+        found.append(f"{one} in namespaces, {other} in containers")
     return [*found, *(difference for pair in compare(netns, docker) for difference in pair.differences())]
 
 
@@ -142,9 +143,7 @@ def _rows(name: str, netns: Record, docker: Record) -> Iterator[str]:
     test = name.rpartition("/")[2].removeprefix("test_").replace(".py::test_", ": ").replace("|", "/")
     pairs = compare(netns, docker)
     telling = [pair for pair in pairs if pair.apart_s is not None] or pairs[:1]
-    verdicts = (
-        netns.outcome.value if netns.outcome is docker.outcome else f"{netns.outcome.value}, {docker.outcome.value}"
-    )
+    verdicts = _both(netns.outcome.value, docker.outcome.value)
     for pair in telling:
         cells = (
             test,
@@ -176,7 +175,7 @@ def _end(prediction: EndPrediction, seen: EndObservation) -> End:
         origin = branch.window_s[0]
     gave_up = None if seen.gave_up_s is None or origin is None else seen.gave_up_s - origin
     instants = [at for at in (origin, *seen.copy_times_s, seen.gave_up_s) if at is not None]
-    waits = [later - earlier for earlier, later in zip(instants, instants[1:], strict=False)]
+    waits = [later - earlier for earlier, later in itertools.pairwise(instants)]
     return End(
         cause=seen.cause.value if seen.cause is not None else "none",
         copies=seen.copies or 0,
