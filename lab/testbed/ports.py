@@ -14,6 +14,7 @@ from lab.core.fault import Fault, Matched
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.core.timeline import ClockPair
+from lab.core.uplink import Uplink
 
 Counters = Mapping[str, int]
 """Kernel counters of one namespace, named as ``nstat`` names them: ``TcpRetransSegs``, ``TcpExtTCPTimeouts``."""
@@ -37,6 +38,21 @@ class TestbedSpec:
 
     firewall: str = "auto"
     """``iptables`` (legacy tables), ``nftables``, or ``auto``: the first where it works, else the second."""
+
+    uplink: Uplink | None = None
+    """A server outside, or None. A backend that has one gives the router a third network that leads there:
+
+    - The client and the router reach ``uplink.address``; where ``uplink.named``, the name resolves to it in the client.
+    - What leaves by that network has the router's address there as its source (``Firewall.translate``): no user-mode
+      network stack ends a connection, the far kernel talks to the client's own. The hole is before the translation.
+    - The router's settings are ``translation.SYSCTLS``, so that no translation ends before the run does.
+    - The router's right capture is of that network's interface, and with it ``no interface merges or splits
+      segments``: those of the router keep their transmit offloads, for what comes from outside may be merged already.
+    - The server node is there all the same, on its own link: the bystander's server runs in it.
+
+    Raises Unsupported, with what stands in the way, where it cannot: a stack in between would end the far connection
+    itself and go on acknowledging for a peer that is dead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +233,7 @@ class CaptureSummary:
     """pcapng of the interface towards the client."""
 
     right: Path
-    """pcapng of the interface towards the server."""
+    """pcapng of the interface towards the server; with an uplink of the one that leads out."""
 
     packets: Mapping[str, int]
     """Written per side: left, right."""
@@ -251,6 +267,12 @@ class Router(Node, Protocol):
 
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped, read from the kernel; after a heal, the last reading."""
+
+    def translations(self) -> Mapping[FourTuple, FourTuple]:
+        """Each TCP connection out by the uplink, as the client has it and as the far end does.
+
+        Read from the kernel's connection tracking; empty without an uplink.
+        """
 
     def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
         """Capture both interfaces to ``left.pcapng`` and ``right.pcapng``; returns once packets are being caught.
