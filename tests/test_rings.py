@@ -42,10 +42,12 @@ PLACES = {
     "pydantic": ("report/",),
     "pyroute2": ("testbed/",),
     "pytest": ("conftest.py", "experiments/"),
+    "requests": ("testbed/docker/engine.py",),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
     "testcontainers": ("testbed/docker/",),
     "typer": ("cli/",),
+    "urllib3": ("testbed/docker/engine.py",),
 }
 """Each third party, and the files or folders that may import it."""
 

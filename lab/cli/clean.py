@@ -15,8 +15,8 @@ def clean(
 ) -> None:
     """Remove what a killed run left behind; only the lab's own, and only where its owner has ended.
 
-    The embedded testbed leaves nothing, even when it is killed; this finds runtime folders, and fork servers that
-    were stopped when their owner died.
+    A testbed leaves nothing, even when it is killed; this finds runtime folders, fork servers that were stopped when
+    their owner died, and containers, networks and volumes whose reaper was killed as well.
     """
     from lab.testbed import sweep
 

@@ -9,7 +9,7 @@ PORT = 5000
 
 
 def demo(
-    backend: Annotated[str, typer.Option(help="auto or netns (docker: not in this version).")] = "auto",
+    backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
     ipv6: Annotated[bool, typer.Option("--ipv6", help="Talk over IPv6.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for everything the run produces.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the record as one JSON object.")] = False,

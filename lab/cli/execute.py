@@ -5,32 +5,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.core.errors import LabError, Unsupported, UsageError
+from lab.core.errors import LabError
 from lab.core.timeline import Observation
 
 if TYPE_CHECKING:
     from lab.report.folder import RunFolder
     from lab.report.record import Record
-    from lab.run.runner import Opener
+    from lab.run.backend import Images
     from lab.run.spec import RunSpec
-
-BACKENDS = ("auto", "netns", "docker")
-
-
-def opener(backend: str) -> "Opener":
-    """What brings up a testbed of this backend.
-
-    Raises:
-        UsageError: there is no such backend.
-        Unsupported: it is not part of this version.
-    """
-    if backend not in BACKENDS:
-        raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
-    if backend == "docker":
-        raise Unsupported("This version of the lab has no docker backend.", fix="--backend netns")
-    from lab.testbed.netns import open_testbed
-
-    return open_testbed
 
 
 def retract(folder: "RunFolder") -> None:
@@ -50,6 +32,7 @@ def execute(
     backend: str,
     out: Path | None,
     as_json: bool,
+    images: "Images | None" = None,
     narrator: AbstractContextManager[Callable[[Observation], None]] | None = None,
 ) -> "Record":
     """Run, report, and leave with the outcome's exit code.
@@ -58,6 +41,7 @@ def execute(
         spec: What to run.
         backend: As the user said it.
         out: Folder, or None for a fresh one.
+        images: The user's own, for the container backend.
         as_json: Print the record alone on standard output, that of a run that failed too.
         narrator: Tells what happens while it does; a progress line where None.
 
@@ -69,9 +53,10 @@ def execute(
     from lab.report.build import rebuild
     from lab.report.record import Outcome
     from lab.report.summary import summarise
+    from lab.run.backend import opener
     from lab.run.runner import Run
 
-    run = Run(spec, opener(backend), out=out)
+    run = Run(spec, opener(backend, images, lambda line: console.print(line, style="dim")), out=out)
     try:
         with narrator or progress(console) as run.tell:
             record = run.execute()

@@ -29,12 +29,13 @@ def image(
     if action != "build":
         raise UsageError(f"lab image knows build only, not {action!r}.", fix="lab image build")
     from lab.testbed.docker import build
+    from lab.testbed.docker.engine import connect
     from lab.testbed.docker.image import BASE
 
-    engine = build.connect()
-    base = build.build_base(engine, console.print)
-    built = [] if base_only else build.build_all(engine, console.print, cached=not no_cache)
-    reaper = None if base_only else build.find_reaper(engine)
+    with connect(build.SILENCE_TIMEOUT_S) as engine:
+        base = build.build_base(engine, console.print)
+        built = [] if base_only else build.build_all(engine, console.print, cached=not no_cache)
+        reaper = None if base_only else build.find_reaper(engine)
     if json:
         print_json({"base": base, "images": [_as_json(one) for one in built], "reaper": reaper})
         return

@@ -26,6 +26,21 @@ def command(option: str, text: str) -> tuple[str, ...]:
     return argv
 
 
+def program(end: str, text: str | None, image: str | None) -> tuple[str, ...]:
+    """The command of one end; none where its image has one of its own.
+
+    Args:
+        end: client or server.
+        text: What the option of that name said.
+        image: The end's image.
+    """
+    if text is not None:
+        return command(f"--{end}", text)
+    if image is None:
+        raise UsageError(f"There is nothing to run in the {end} node.", fix=f"--{end} CMD, or --{end}-image IMAGE")
+    return ()
+
+
 def duration(option: str, text: str) -> float:
     """Seconds."""
     try:

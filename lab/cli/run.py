@@ -7,10 +7,16 @@ import typer
 
 
 def run(
-    server: Annotated[str, typer.Option(help="Command to run in the server node.")],
-    client: Annotated[str, typer.Option(help="Command to run in the client node.")],
     port: Annotated[int, typer.Option(help="TCP port of the server; how the flow is found.")],
-    backend: Annotated[str, typer.Option(help="auto or netns (docker: not in this version).")] = "auto",
+    server: Annotated[str | None, typer.Option(metavar="CMD", help="Command to run in the server node.")] = None,
+    client: Annotated[str | None, typer.Option(metavar="CMD", help="Command to run in the client node.")] = None,
+    server_image: Annotated[
+        str | None, typer.Option(metavar="IMAGE", help="Docker image of the server; its own command without --server.")
+    ] = None,
+    client_image: Annotated[
+        str | None, typer.Option(metavar="IMAGE", help="Docker image of the client; its own command without --client.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
     cut_after: Annotated[
         str, typer.Option(metavar="T", help="Cut this long after the first byte in each direction.")
     ] = "1s",
@@ -40,13 +46,14 @@ def run(
     exit code 0 confirmed, 1 refuted, 3 invalid, 4 unsupported.
     """
     from lab.cli.execute import execute
-    from lab.cli.options import command, duration, enum_value, find_profile, sysctls
+    from lab.cli.options import duration, enum_value, find_profile, program, sysctls
     from lab.core.fault import Cut, Scope
+    from lab.run.backend import Images
     from lab.run.spec import Program, RunSpec
 
     spec = RunSpec(
-        server=Program(command("--server", server)),
-        client=Program(command("--client", client)),
+        server=Program(program("server", server, server_image)),
+        client=Program(program("client", client, client_image)),
         port=port,
         profile=find_profile(profile),
         sysctls=sysctls(sysctl or []),
@@ -60,4 +67,5 @@ def run(
         noticed=noticed,
         firewall=firewall,
     )
-    execute(spec, backend=backend, out=out, as_json=json)
+    images = Images(client=client_image, server=server_image)
+    execute(spec, backend=backend, images=images, out=out, as_json=json)

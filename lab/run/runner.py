@@ -27,6 +27,7 @@ from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
+from lab.run.settings import at_creation
 from lab.run.spec import RunSpec, inside
 from lab.run.watch import TELL_S, EndWatch, watch
 from lab.run.watched import Watched
@@ -122,7 +123,10 @@ class Run:
         self.tell(observation)
 
     def _testbed_spec(self) -> TestbedSpec:
-        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall, uplink=self.spec.uplink)
+        spec = self.spec
+        return TestbedSpec(
+            ipv6=spec.ipv6, firewall=spec.firewall, sysctls=at_creation(spec), uplink=spec.uplink
+        )
 
     def _arrange(self, testbed: Testbed) -> Stage:
         """Bring up everything but the client."""

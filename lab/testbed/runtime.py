@@ -20,6 +20,8 @@ from lab.testbed.owner import own_identity
 
 _LOCK = ".lock"
 _numbers = itertools.count(1)
+_held: set[int] = set()
+"""Descriptors of this process's own locks."""
 
 
 def runtime_root() -> Path:
@@ -46,7 +48,9 @@ def runtime_folder() -> Iterator[Path]:
         try:
             yield folder
         finally:
-            _remove(folder, lock)
+            # A fork of the owner comes by here too, where it ends while the owner goes on.
+            if own_identity() == folder.name.rpartition("-")[0]:
+                _remove(folder, lock)
 
 
 def stale() -> list[Path]:
@@ -88,10 +92,13 @@ def _locked(folder: Path) -> Iterator[Path]:
         if lock.exists() and lock.stat().st_ino == os.fstat(fd).st_ino:
             break
         os.close(fd)
+    _held.add(fd)
     try:
         yield lock
     finally:
-        os.close(fd)
+        if fd in _held:
+            _held.discard(fd)
+            os.close(fd)
 
 
 def _is_held(lock: Path) -> bool:
@@ -119,3 +126,13 @@ def _require_own(root: Path) -> None:
         raise EnvironmentNotReady(
             f"{root} is not a folder of this user alone.", fix=f"rm -r {root}, or set XDG_RUNTIME_DIR"
         )
+
+
+def _let_go_of_all() -> None:
+    """In a fork of the owner: a lock is held until its last descriptor is closed, and must end with the owner."""
+    for fd in _held:
+        os.close(fd)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)

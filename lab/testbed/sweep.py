@@ -1,7 +1,7 @@
 """Finds and removes what a killed process of the lab left behind, and nothing that is not the lab's own.
 
-The embedded testbed leaves nothing by construction; this is for the rest: folders of a killed owner, and a fork server
-that cannot end because it was stopped.
+The embedded testbed leaves nothing by construction; this is for the rest: folders of a killed owner, a fork server
+that cannot end because it was stopped, and what is on a Docker engine although its owner and its reaper are gone.
 """
 
 import os
@@ -9,10 +9,14 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lab.testbed import runtime
 from lab.testbed.netns.forkserver import MARK
 from lab.testbed.owner import has_ended
+
+if TYPE_CHECKING:
+    from lab.testbed.docker.removal import Thing
 
 _KILL = signal.SIGKILL
 
@@ -22,18 +26,24 @@ class Leftover:
     """One thing that outlived its owner."""
 
     kind: str
-    """folder or process."""
+    """folder, process, container, network or volume."""
 
     name: str
-    """Path, or process id."""
+    """Path, process id, or the engine's name for it."""
 
     owner: str
     """Identity of the process that made it."""
 
 
 def find() -> list[Leftover]:
-    """What is left behind by processes of this user that have ended."""
-    return [*(_folder(path) for path in runtime.stale()), *(_process(*found) for found in _orphans())]
+    """What ended processes left behind: this user's, and anybody's on an engine that this user may use."""
+    from lab.testbed.docker import sweep as engines
+
+    return [
+        *(_folder(path) for path in runtime.stale()),
+        *(_process(*found) for found in _orphans()),
+        *(_thing(one) for api in engines.local_engines() for one in engines.find_stale(api)),
+    ]
 
 
 def sweep() -> list[Leftover]:
@@ -42,8 +52,12 @@ def sweep() -> list[Leftover]:
     Returns:
         What was removed; not what went by itself meanwhile.
     """
+    from lab.testbed.docker import sweep as engines
+
     folders = [_folder(path) for path in runtime.stale() if runtime.remove_stale(path)]
-    return folders + [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]
+    processes = [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]
+    # Last, because an engine can fail.
+    return folders + processes + [_thing(one) for api in engines.local_engines() for one in engines.sweep(api)]
 
 
 def _folder(path: Path) -> Leftover:
@@ -52,6 +66,10 @@ def _folder(path: Path) -> Leftover:
 
 def _process(pid: int, owner: str) -> Leftover:
     return Leftover("process", str(pid), owner)
+
+
+def _thing(thing: "Thing") -> Leftover:
+    return Leftover(thing.kind.value, thing.name, "" if thing.owner is None else thing.owner.identity)
 
 
 def _orphans() -> Iterator[tuple[int, str]]:

@@ -22,6 +22,18 @@ _DRAIN_TIMEOUT_S = 120.0
 """How long a capture may take to write what it still holds."""
 
 
+class Surroundings:
+    """What a node's programs see of the world where they start: here, what the caller sees."""
+
+    def environment(self, added: Mapping[str, str] | None) -> Mapping[str, str]:
+        """A program's environment, given what its starter adds."""
+        return {**os.environ, **(added or {})}
+
+    def folder(self, wanted: Path | None) -> str:
+        """Where a program starts, given where its starter wants it."""
+        return str(wanted or Path.cwd())
+
+
 class AgentNode:
     """Client or server; fulfils ``ports.Node``.
 
@@ -29,12 +41,16 @@ class AgentNode:
         name: client, router or server.
         channel: To the node's agent.
         addresses: What the other nodes know it by.
+        surroundings: What its programs see where they start; the caller's where None.
     """
 
-    def __init__(self, name: str, channel: Channel, addresses: Addresses) -> None:
+    def __init__(
+        self, name: str, channel: Channel, addresses: Addresses, surroundings: Surroundings | None = None
+    ) -> None:
         self._name = name
         self._channel = channel
         self._addresses = addresses
+        self._surroundings = surroundings or Surroundings()
         self._numbers = itertools.count(1)
         self._processes: dict[int, AgentProcess] = {}
         self._services: dict[str, Channel] = {}
@@ -150,9 +166,9 @@ class AgentNode:
         process = AgentProcess(self._channel, number, argv)
         # Known before it runs: its first line may overtake the answer.
         self._processes[number] = process
-        environment = {**os.environ, **(env or {})}
+        environment, folder = self._surroundings.environment(env), self._surroundings.folder(cwd)
         try:
-            at, pid, _ = self._channel.call_attached(method, number, *command, environment, str(cwd or Path.cwd()))
+            at, pid, _ = self._channel.call_attached(method, number, *command, environment, folder)
         except BaseException:
             del self._processes[number]
             raise
@@ -168,10 +184,18 @@ class AgentRouter(AgentNode):
         addresses: What the other nodes know it by.
         client: Where the rules of a misplaced forward drop go.
         server: Where those of a misplaced return drop go.
+        surroundings: As for ``AgentNode``.
     """
 
-    def __init__(self, channel: Channel, addresses: Addresses, client: AgentNode, server: AgentNode) -> None:
-        super().__init__(ROUTER, channel, addresses)
+    def __init__(
+        self,
+        channel: Channel,
+        addresses: Addresses,
+        client: AgentNode,
+        server: AgentNode,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        super().__init__(ROUTER, channel, addresses, surroundings)
         self._senders = {Direction.FORWARD: client, Direction.RETURN: server}
         self._known: dict[Fault, list[tuple[Channel, bytes]]] = {}
 

@@ -232,7 +232,11 @@ def _send(sock: socket.socket, data: bytes, attached: Attached) -> None:
     if attached.fd >= 0:
         ancillary.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, _FD.pack(attached.fd)))
     if ancillary:
-        data = data[sock.sendmsg([data], ancillary) :]
+        try:
+            data = data[sock.sendmsg([data], ancillary) :]
+        except PermissionError:
+            # Another process's id may be told with CAP_SYS_ADMIN over its PID namespace only; a container has that not.
+            data = data[sock.sendmsg([data], [one for one in ancillary if one[1] != socket.SCM_CREDENTIALS]) :]
     sock.sendall(data)
 
 

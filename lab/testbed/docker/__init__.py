@@ -1,1 +1,18 @@
-"""The container backend."""
+"""The container backend: three nodes in containers on two bridge networks.
+
+::
+
+    holder "client" ---- left ---- holder "router" ---- right ---- holder "server"
+      agent                          agent                           agent
+      the user's container           firewall, capture               the user's container
+         |                              |                               |
+         +---- Unix sockets in a folder that the caller shares with every holder
+
+A node is a pod: its *holder*, a container of the lab's own image, owns the network namespace; what the user brings
+joins it, unmodified and without a capability. So a namespace outlives the programs in it, and the sockets that they
+left behind end by their own rules.
+"""
+
+from lab.testbed.docker.testbed import DockerTestbed, Images, open_testbed
+
+__all__ = ["DockerTestbed", "Images", "open_testbed"]

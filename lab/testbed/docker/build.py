@@ -3,21 +3,21 @@
 The classic builder does it: the engine has it since ever, while BuildKit asks for a client with a session of its own.
 """
 
+import contextlib
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lab
-from lab.core.errors import EnvironmentNotReady
+from lab.core.errors import EnvironmentNotReady, LabError
 from lab.testbed.docker import context, image
-
-if TYPE_CHECKING:
-    from docker import DockerClient
+from lab.testbed.docker.engine import Engine, engine_errors, has_image
 
 Tell = Callable[[str], None]
 """Takes a line of progress."""
@@ -26,10 +26,15 @@ PULL_TIMEOUT_S = 20.0
 """For a registry's first answer and all of a small image; one that cannot be reached must not hold up the rest."""
 
 SILENCE_TIMEOUT_S = 900
-"""How long the engine may say nothing in the middle of a build."""
+"""How long the engine may say nothing in the middle of a build; for ``connect``."""
 
 BASE_LABEL = "dev.blackhole-lab.base"
 """Marks a base that was made here; not the mark of the lab's own things, which images built on it would inherit."""
+
+STAGE_AGE_S = 600.0
+"""Stages that are older than this are nobody's any more once a new one was built."""
+
+_STAGES = {"dangling": True, "label": "dev.blackhole-lab.stage"}
 
 STEP_WIDTH = 76
 """Columns of a step as progress shows it."""
@@ -50,28 +55,7 @@ class Built:
     size_bytes: int
 
 
-def connect() -> "DockerClient":
-    """The engine that DOCKER_HOST names, else the local one.
-
-    Raises:
-        EnvironmentNotReady: none answers.
-    """
-    import docker
-    from docker.errors import DockerException
-
-    try:
-        # A step of a build may say nothing for minutes.
-        engine = docker.from_env(timeout=SILENCE_TIMEOUT_S)
-        engine.ping()
-    except DockerException as error:
-        raise EnvironmentNotReady(
-            f"No Docker engine answers: {error}.",
-            fix="sudo apt-get install docker.io; or start the engine, or add yourself to the group docker",
-        ) from error
-    return engine
-
-
-def build_base(engine: "DockerClient", tell: Tell) -> str:
+def build_base(engine: Engine, tell: Tell) -> str:
     """See that the base is there: present, pulled, or made with debootstrap.
 
     Returns:
@@ -80,7 +64,7 @@ def build_base(engine: "DockerClient", tell: Tell) -> str:
     Raises:
         EnvironmentNotReady: it is not to be had.
     """
-    if image.is_built(engine, image.BASE):
+    if has_image(engine, image.BASE):
         return "present"
     if pull(engine, image.BASE):
         return "pulled"
@@ -90,11 +74,12 @@ def build_base(engine: "DockerClient", tell: Tell) -> str:
         _make_base(archive)
         repository, _, tag = image.BASE.partition(":")
         changes = [f"LABEL {BASE_LABEL}=debootstrap", 'CMD ["bash"]']
-        engine.api.import_image_from_file(str(archive), repository=repository, tag=tag, changes=changes)
+        with engine_errors(f"importing {image.BASE}"):
+            engine.client.api.import_image_from_file(str(archive), repository=repository, tag=tag, changes=changes)
     return "made"
 
 
-def build_all(engine: "DockerClient", tell: Tell, *, cached: bool = True) -> list[Built]:
+def build_all(engine: Engine, tell: Tell, *, cached: bool = True) -> list[Built]:
     """Build the lab's image and the two demo images.
 
     Args:
@@ -110,25 +95,23 @@ def build_all(engine: "DockerClient", tell: Tell, *, cached: bool = True) -> lis
     built = []
     for folder, name in names.items():
         tell(f"building {name}")
-        _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
-        found = engine.images.get(name)
+        with engine_errors(f"building {name}"), _replacing(engine, name):
+            _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
+        found = engine.client.images.get(name)
         built.append(Built(name, found.id, found.attrs["Size"]))
     return built
 
 
-def pull(engine: "DockerClient", name: str, timeout_s: float = PULL_TIMEOUT_S) -> bool:
+def pull(engine: Engine, name: str, timeout_s: float = PULL_TIMEOUT_S) -> bool:
     """Try to get an image from its registry; whether it is there now.
 
     The engine itself waits for minutes where nothing answers, so the wait is on a thread that ends with this process.
     """
-    from docker.errors import DockerException
 
     def try_it() -> None:
-        try:
-            engine.images.pull(name)
+        with contextlib.suppress(LabError), engine_errors(f"pulling {name}"):
+            engine.client.images.pull(name)
             done.append(True)
-        except (DockerException, OSError):
-            pass
 
     done: list[bool] = []
     thread = threading.Thread(target=try_it, name=f"pull {name}", daemon=True)
@@ -137,17 +120,17 @@ def pull(engine: "DockerClient", name: str, timeout_s: float = PULL_TIMEOUT_S) -
     return bool(done)
 
 
-def find_reaper(engine: "DockerClient") -> str | None:
+def find_reaper(engine: Engine) -> str | None:
     """The image of Testcontainers' own reaper, as the installed version names it; None where it is not to be had."""
     from testcontainers.core.config import testcontainers_config
 
     name = str(testcontainers_config.ryuk_image)
-    return name if image.is_built(engine, name) or pull(engine, name) else None
+    return name if has_image(engine, name) or pull(engine, name) else None
 
 
-def _build(engine: "DockerClient", archive: bytes, recipe: str, name: str, tell: Tell, *, cached: bool) -> None:
+def _build(engine: Engine, archive: bytes, recipe: str, name: str, tell: Tell, *, cached: bool) -> None:
     arguments = {**context.proxies(), "BASE": image.BASE, "VERSION": lab.__version__, "SOURCE": image.fingerprint()}
-    lines = engine.api.build(
+    lines = engine.client.api.build(
         fileobj=archive,
         custom_context=True,
         dockerfile=recipe,
@@ -167,6 +150,29 @@ def _build(engine: "DockerClient", archive: bytes, recipe: str, name: str, tell:
                 tell(f"  {step[:STEP_WIDTH]}")
         if "error" in line:
             raise _failed(name, said, line)
+
+
+@contextlib.contextmanager
+def _replacing(engine: Engine, name: str) -> Iterator[None]:
+    """Afterwards remove what a build took the place of: the image of this name, and the stage that compiled."""
+    images, stages = _created(engine, {"reference": name}), _created(engine, _STAGES)
+    yield
+    _remove(engine, images.keys() - _created(engine, {"reference": name}).keys())
+    if _created(engine, _STAGES).keys() - stages.keys():
+        # A younger one may be in use by a build of somebody else's at this moment.
+        _remove(engine, {one for one, created_at in stages.items() if created_at < time.time() - STAGE_AGE_S})
+
+
+def _created(engine: Engine, filters: Mapping[str, Any]) -> dict[str, float]:
+    """Images by id, and when each was made (Unix time)."""
+    return {one["Id"]: float(one["Created"]) for one in engine.client.api.images(filters=dict(filters))}
+
+
+def _remove(engine: Engine, ids: Iterable[str]) -> None:
+    for one in ids:
+        # A container may still use it; then it stays, without a name.
+        with contextlib.suppress(LabError), engine_errors("removing an old image"):
+            engine.client.images.remove(one)
 
 
 def _failed(name: str, said: list[str], line: Mapping[str, Any]) -> EnvironmentNotReady:

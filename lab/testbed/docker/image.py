@@ -4,13 +4,10 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lab
 from lab.core.errors import EnvironmentNotReady
-
-if TYPE_CHECKING:
-    from docker import DockerClient
+from lab.testbed.docker.engine import Engine, engine_errors, has_image
 
 BASE = "debian:bookworm-slim"
 """What all of the lab's images are built on."""
@@ -26,6 +23,9 @@ BUILD = "lab image build"
 
 CODE = ("__init__.py", "py.typed", "core", "control", "pcap", "programs", "testbed")
 """What of the package runs in containers; ``.dockerignore`` names the same."""
+
+RECIPE = Path("testbed/docker/recipe")
+"""Where a wheel keeps ``FILES``, in the package."""
 
 FILES = (
     "containers/lab/Dockerfile",
@@ -47,22 +47,21 @@ def demo_image(role: str) -> str:
     return f"blackhole-lab/demo-{role}:{lab.__version__}"
 
 
-def is_built(engine: "DockerClient", name: str) -> bool:
-    """Whether the engine has an image of this name."""
-    return _labels(engine, name) is not None
+def is_built(engine: Engine) -> bool:
+    """Whether the engine has the lab's image, and it holds the code that is here."""
+    return has_image(engine, lab_image()) and _source(engine, lab_image()) == fingerprint()
 
 
-def require_image(engine: "DockerClient") -> str:
+def require_image(engine: Engine) -> str:
     """The name of the lab's image, which is there and holds the code that is here.
 
     Raises:
         EnvironmentNotReady: it is missing, or older than the code.
     """
     name = lab_image()
-    labels = _labels(engine, name)
-    if labels is None:
+    if not has_image(engine, name):
         raise EnvironmentNotReady(f"The lab's image {name} is not on this engine.", fix=BUILD)
-    if labels.get(SOURCE_LABEL) != fingerprint():
+    if _source(engine, name) != fingerprint():
         raise EnvironmentNotReady(f"The lab's image {name} was built from other code than this lab's.", fix=BUILD)
     return name
 
@@ -74,7 +73,7 @@ def package_root() -> Path:
 
 def recipe_root() -> Path:
     """The folder that holds ``FILES``: the repository, or what a wheel brought of it."""
-    packed = package_root() / "testbed/docker/recipe"
+    packed = package_root() / RECIPE
     return packed if packed.is_dir() else package_root().parent
 
 
@@ -83,10 +82,10 @@ def code_files() -> Iterator[Path]:
     root = package_root()
     for name in CODE:
         place = root / name
-        found = sorted(place.rglob("*")) if place.is_dir() else [place]
-        for path in found:
-            if path.is_file() and path.suffix in {".py", ".typed"}:
-                yield path.relative_to(root)
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            relative = path.relative_to(root)
+            if path.is_file() and path.suffix in {".py", ".typed"} and RECIPE not in relative.parents:
+                yield relative
 
 
 def fingerprint() -> str:
@@ -99,10 +98,8 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _labels(engine: "DockerClient", name: str) -> dict[str, str] | None:
-    from docker.errors import ImageNotFound
-
-    try:
-        return dict(engine.images.get(name).labels)
-    except ImageNotFound:
-        return None
+def _source(engine: Engine, name: str) -> str | None:
+    """The fingerprint of the code in an image; None where somebody else built it."""
+    with engine_errors(f"looking at the image {name}"):
+        found: dict[str, str] = engine.client.images.get(name).labels
+        return found.get(SOURCE_LABEL) or None

@@ -2,17 +2,16 @@
 
 import contextlib
 import os
-import pickle
 import select
 import signal
-import socket
 import threading
 import weakref
 from typing import Self
 
 from lab.core.errors import InvalidRun, Unsupported, UsageError
 from lab.testbed.agent.nodes import AgentNode, AgentRouter
-from lab.testbed.agent.rpc import Channel, receive_with_fds, too_many_files
+from lab.testbed.agent.rpc import receive_with_fds, too_many_files
+from lab.testbed.agent.wires import Wires
 from lab.testbed.names import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns import keeper, launcher, readiness
 from lab.testbed.netns.layout import ADDRESSES
@@ -21,7 +20,6 @@ from lab.testbed.ports import TestbedSpec
 
 _UP_TIMEOUT_S = 60.0
 _DOWN_TIMEOUT_S = 10.0
-_EVENT_BYTES = 1 << 17
 
 
 class NetnsTestbed:
@@ -44,24 +42,20 @@ class NetnsTestbed:
         self._lock = threading.RLock()
         self._closed = False
         try:
-            self._events, far_events = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            pairs = {name: socket.socketpair() for name in NODES}
+            self._wires = Wires(NODES)
         except OSError as error:
             raise readiness.explain(error) from error
-        channels = {name: Channel(near, f"The {name}'s agent") for name, (near, _) in pairs.items()}
+        channels = self._wires.channels
         self._client = AgentNode(CLIENT, channels[CLIENT], ADDRESSES[CLIENT])
         self._server = AgentNode(SERVER, channels[SERVER], ADDRESSES[SERVER])
         self._router = AgentRouter(channels[ROUTER], ADDRESSES[ROUTER], self._client, self._server)
-        self._nodes = {node.name: node for node in (self._client, self._router, self._server)}
         _alive.add(self)
-        far = [far_events, *(pairs[name][1] for name in NODES)]
         try:
-            self._keeper = self._bring_up(spec, far)
+            self._keeper = self._bring_up(spec)
         except BaseException:
-            self._close_sockets()
+            self._wires.close()
             raise
-        self._reader = threading.Thread(target=self._read_events, name="lab-events", daemon=True)
-        self._reader.start()
+        self._wires.connect({node.name: node for node in (self._client, self._router, self._server)})
 
     @property
     def backend(self) -> str:
@@ -99,14 +93,13 @@ class NetnsTestbed:
         """Close it."""
         self.close()
 
-    def _bring_up(self, spec: TestbedSpec, far: list[socket.socket]) -> int:
+    def _bring_up(self, spec: TestbedSpec) -> int:
         """Have it made, wait until it is; descriptor of the keeper."""
+        far = [self._wires.far_events, *(self._wires.far_calls[name] for name in NODES)]
         try:
             launcher.launch(spec, [sock.fileno() for sock in far])
         finally:
-            # The agents hold the only copies now, so that their end is seen.
-            for sock in far:
-                sock.close()
+            self._wires.release()
         return self._await_ready()
 
     def _take_down(self) -> None:
@@ -118,14 +111,14 @@ class NetnsTestbed:
         if not poll.poll(_DOWN_TIMEOUT_S * 1000):
             raise InvalidRun(f"The testbed's processes did not end within {_DOWN_TIMEOUT_S:g} s of SIGKILL.")
         # Their ends of the event socket are closed now, which ends the reader.
-        self._reader.join()
-        self._close_sockets()
+        self._wires.join()
+        self._wires.close()
         os.close(self._keeper)
 
     def _await_ready(self) -> int:
-        self._events.settimeout(_UP_TIMEOUT_S)
+        self._wires.events.settimeout(_UP_TIMEOUT_S)
         try:
-            answer, fds = receive_with_fds(self._events, 1)
+            answer, fds = receive_with_fds(self._wires.events, 1)
         except TimeoutError:
             raise InvalidRun(f"The testbed did not come up within {_UP_TIMEOUT_S:g} s.") from None
         if answer != keeper.READY:
@@ -133,30 +126,12 @@ class NetnsTestbed:
         if not fds:
             # The kernel drops descriptors for which there is no room.
             raise too_many_files()
-        self._events.settimeout(None)
+        self._wires.events.settimeout(None)
         return fds[0]
-
-    def _read_events(self) -> None:
-        """Hand every event to its program; the testbed's one thread in the calling process."""
-        while packet := self._events.recv(_EVENT_BYTES):
-            event = pickle.loads(packet)  # noqa: S301 - from our own agents
-            process = self._nodes[event.node].process(event.program)
-            if process is not None:
-                process.handle(event)
-        for node in self._nodes.values():
-            for process in node.processes():
-                process.abandon()
-
-    def _close_sockets(self) -> None:
-        for node in self._nodes.values():
-            node.close()
-        self._events.close()
 
     def _let_go(self) -> None:
         """In a fork of the caller: close what would hide the caller's end from the keeper."""
-        for node in self._nodes.values():
-            node.let_go()
-        self._events.close()
+        self._wires.let_go()
         self._closed = True
         # Another thread may have held it at the fork; here there is none to release it.
         self._lock = threading.RLock()

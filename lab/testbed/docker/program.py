@@ -1,0 +1,208 @@
+"""A container of the user's image as a program of a node: it joins the node's network, and gets nothing else."""
+
+import contextlib
+import signal
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.core.errors import LabError, UsageError
+from lab.testbed.agent.events import Exit, Output, StreamEnd
+from lab.testbed.agent.process import AgentProcess
+from lab.testbed.agent.rpc import Channel
+from lab.testbed.docker.engine import Engine, engine_errors
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+_STREAMS = {1: "stdout", 2: "stderr"}
+"""Of the engine's frames: ``STREAM 0 0 0 LENGTH`` before each piece of output (Engine API, attach)."""
+
+_HEADER = struct.Struct("!B3xI")
+_SIGNALLED = 128
+"""An engine reports a program that a signal ended as 128 and the signal's number, as a shell does."""
+
+_END_TIMEOUT_S = 10.0
+_CHUNK = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What a program's container is made with."""
+
+    node: str
+    image: str
+    holder: str
+    """Id of the container whose network it joins."""
+
+    labels: Mapping[str, str]
+
+
+class ContainerProcess(AgentProcess):
+    """A container's main process; fulfils ``ports.Process``.
+
+    Args:
+        channel: To the node's agent; not used for what the engine does.
+        argv: The command, empty for the image's own.
+        container: Created, not started.
+        stream: Attached to it: its input and output.
+    """
+
+    def __init__(self, channel: Channel, argv: Sequence[str], container: "Container", stream: Any) -> None:
+        super().__init__(channel, 0, argv or ["the image's own command"])
+        self._container = container
+        self._stream = stream
+        self._reader = threading.Thread(target=self._read, name="lab-program", daemon=True)
+
+    @property
+    def id(self) -> str:
+        """The container's."""
+        return str(self._container.id)
+
+    def start(self) -> None:
+        """Start the container.
+
+        Raises:
+            UsageError: the command is not in the image.
+        """
+        at = time.monotonic()
+        with engine_errors("starting a program's container"):
+            self._container.start()
+            self._container.reload()
+        self.started(at, int(self._container.attrs["State"]["Pid"]))
+        self._reader.start()
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; a program that has exited is no error."""
+        from docker.errors import APIError
+
+        with contextlib.suppress(APIError), engine_errors_but_refusals():
+            self._container.kill(signal=signal.Signals(number).name)
+
+    def write(self, text: str) -> None:
+        """Write to its standard input."""
+        self._stream.sendall(text.encode())
+
+    def close_stdin(self) -> None:
+        """End its standard input."""
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(1)
+
+    def remove(self) -> None:
+        """End and remove the container; idempotent."""
+        from docker.errors import NotFound
+
+        with contextlib.suppress(NotFound), engine_errors_but_refusals():
+            self._container.remove(force=True, v=True)
+        if self._reader.ident is not None:
+            self._reader.join(_END_TIMEOUT_S)
+        self._stream.close()
+
+    def _read(self) -> None:
+        """Report all output, then the end."""
+        for stream, data in _frames(self._stream):
+            self.handle(Output("", 0, _STREAMS.get(stream, "stdout"), time.monotonic(), data, 0))
+        at = time.monotonic()
+        for name in _STREAMS.values():
+            self.handle(StreamEnd("", 0, name, at, 0))
+        try:
+            with engine_errors("waiting for a program's end"):
+                status = int(self._container.wait(timeout=_END_TIMEOUT_S)["StatusCode"])
+        except LabError:
+            # Removed meanwhile, or the engine is gone: how it ended is not known.
+            self.abandon()
+            return
+        self.handle(Exit("", 0, at, _returncode(status)))
+
+
+class Launcher:
+    """Starts the containers of one node.
+
+    Args:
+        engine: Where.
+        joining: With what.
+        channel: To the node's agent.
+        inspect: Starts a side container in a program's process namespace, and gives a channel to its agent.
+    """
+
+    def __init__(
+        self, engine: Engine, joining: Joining, channel: Channel, inspect: Callable[[str, str], Channel] | None = None
+    ) -> None:
+        self._engine = engine
+        self._joining = joining
+        self._channel = channel
+        self._inspect = inspect
+        self._processes: list[ContainerProcess] = []
+
+    def start(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> ContainerProcess:
+        """Run the image's command, or another one in its place.
+
+        Raises:
+            UsageError: there is no such command in the image.
+            EnvironmentNotReady: there is no such image.
+        """
+        if isinstance(argv, str):
+            raise UsageError(f"A command is a list of words, not {argv!r}.", fix="split it with shlex.split")
+        with engine_errors("making a program's container"):
+            container = self._engine.client.containers.create(
+                self._joining.image,
+                command=list(argv) or None,
+                network_mode=f"container:{self._joining.holder}",
+                environment=dict(env or {}),
+                working_dir=None if cwd is None else str(cwd),
+                stdin_open=True,
+                labels=dict(self._joining.labels),
+            )
+            stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 1})
+        process = ContainerProcess(self._channel, argv, container, stream._sock)  # noqa: SLF001 - the SDK's SocketIO can only read
+        self._processes.append(process)
+        process.start()
+        return process
+
+    def close(self) -> None:
+        """Remove every container."""
+        for process in self._processes:
+            process.remove()
+        self._processes.clear()
+
+
+@contextlib.contextmanager
+def engine_errors_but_refusals() -> Iterator[None]:
+    """Let the SDK's own errors pass, for a caller that expects one."""
+    yield
+
+
+def _frames(stream: Any) -> Iterator[tuple[int, bytes]]:
+    """Stream number and octets of each frame, until the container ends."""
+    while (header := _exactly(stream, _HEADER.size)) is not None:
+        number, length = _HEADER.unpack(header)
+        while length:
+            data = stream.recv(min(length, _CHUNK))
+            if not data:
+                return
+            length -= len(data)
+            yield number, data
+
+
+def _exactly(stream: Any, length: int) -> bytes | None:
+    data = b""
+    while len(data) < length:
+        try:
+            more = stream.recv(length - len(data))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return data
+
+
+def _returncode(status: int) -> int:
+    signals = {int(number) for number in signal.valid_signals()}
+    return _SIGNALLED - status if status - _SIGNALLED in signals else status

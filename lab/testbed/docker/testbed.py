@@ -1,0 +1,287 @@
+"""The container testbed, as the caller uses it."""
+
+import contextlib
+import os
+import secrets
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from lab.core.errors import EnvironmentNotReady, UsageError
+from lab.testbed.agent.hosted import CAPTURE, FIREWALL
+from lab.testbed.agent.sysctl import HIDDEN
+from lab.testbed.agent.wires import Wires
+from lab.testbed.docker import engine as engines
+from lab.testbed.docker import image, settings
+from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.labels import labels
+from lab.testbed.docker.networks import Link, make_link
+from lab.testbed.docker.nodes import ContainerNode, ContainerRouter, Inside
+from lab.testbed.docker.pod import Holding, make_holder, start_holder, why_ended
+from lab.testbed.docker.program import Joining, Launcher
+from lab.testbed.docker.reception import Reception
+from lab.testbed.docker.seat import Hello, Seat
+from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, Addresses
+from lab.testbed.ports import TestbedSpec
+from lab.testbed.runtime import runtime_folder
+
+if TYPE_CHECKING:
+    from testcontainers.core.container import DockerContainer
+
+_UP_TIMEOUT_S = 60.0
+
+_SIDES: Mapping[str, tuple[str, ...]] = {CLIENT: (LEFT,), ROUTER: (LEFT, RIGHT), SERVER: (RIGHT,)}
+"""Which links each node is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Whose programs run in the nodes: the user's images, or None for the lab's own."""
+
+    client: str | None = None
+    server: str | None = None
+
+    def of(self, node: str) -> str | None:
+        """The image of a node's programs."""
+        return {CLIENT: self.client, SERVER: self.server}.get(node)
+
+
+class DockerTestbed:
+    """Three nodes in containers; fulfils ``ports.Testbed``.
+
+    Args:
+        spec: What to bring up.
+        images: Whose programs run in there.
+
+    Raises:
+        EnvironmentNotReady: no engine, no image, or the engine refuses.
+        Unsupported: the engine is not on this kernel, or the kernel lacks a sysctl.
+        UsageError: a sysctl that does not exist in a namespace, or a node that does not.
+    """
+
+    __test__ = False
+
+    def __init__(self, spec: TestbedSpec | None = None, images: Images | None = None) -> None:
+        self._spec = spec or TestbedSpec()
+        self._images = images or Images()
+        if unknown := sorted(set(self._spec.sysctls) - set(NODES)):
+            raise UsageError(f"There is no node {unknown[0]!r}.", fix=f"use one of {', '.join(NODES)}")
+        self._name = secrets.token_hex(4)
+        self._lock = threading.RLock()
+        self._closed = False
+        self._holders: dict[str, DockerContainer] = {}
+        self._links: dict[str, Link] = {}
+        self._launchers: list[Launcher] = []
+        self._router: ContainerRouter | None = None
+        self._stack = contextlib.ExitStack()
+        try:
+            self._engine = self._stack.enter_context(engines.connect())
+            self._engine.require_local()
+            engines.arrange_ryuk(self._engine)
+            self._image = image.require_image(self._engine.client)
+            self._shared = self._stack.enter_context(runtime_folder())
+            self._wires = Wires(NODES)
+            self._stack.callback(self._wires.close)
+            _alive.add(self)
+            self._bring_up()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def backend(self) -> str:
+        """Which kind it is."""
+        return "docker"
+
+    @property
+    def name(self) -> str:
+        """What its containers and networks are labelled with."""
+        return self._name
+
+    @property
+    def client(self) -> ContainerNode:
+        """The node that opens the connections."""
+        return self._client
+
+    @property
+    def router(self) -> ContainerRouter:
+        """The node in the middle."""
+        assert self._router is not None
+        return self._router
+
+    @property
+    def server(self) -> ContainerNode:
+        """The node that accepts them."""
+        return self._server
+
+    def close(self) -> None:
+        """End every process and remove everything; idempotent."""
+        with self._lock:
+            # Marked last, so that a close that was interrupted can be made again.
+            if not self._closed:
+                self._take_down()
+                self._closed = True
+
+    def __enter__(self) -> Self:
+        """The testbed itself."""
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _bring_up(self) -> None:
+        with Reception(self._shared, _UP_TIMEOUT_S) as reception:
+            with ThreadPoolExecutor(len(NODES), thread_name_prefix="lab-docker") as pool:
+                links = {side: pool.submit(self._make_link, side) for side in (LEFT, RIGHT)}
+                self._links = {side: link.result() for side, link in links.items()}
+                starts = [pool.submit(self._start_holder, node) for node in NODES]
+                for start in starts:
+                    start.result()
+            hellos = reception.receive(NODES, self._require_running)
+            reception.seat(
+                {node: self._seat(node, hellos) for node in NODES},
+                {node: [self._wires.far_calls[node].fileno(), self._wires.far_events.fileno()] for node in NODES},
+                self._require_running,
+            )
+        self._wires.release()
+        self._make_nodes(hellos)
+
+    def _make_link(self, side: str) -> Link:
+        link = make_link(self._engine, f"lab-{self._name}-{side}", labels(self._name, side))
+        self._links[side] = link
+        return link
+
+    def _start_holder(self, node: str) -> None:
+        first, *more = (self._links[side] for side in _SIDES[node])
+        holding = Holding(
+            node=node,
+            image=self._image,
+            networks=[first.name, *(link.name for link in more)],
+            labels=labels(self._name, node),
+            folder=self._shared,
+            sysctls=settings.at_creation(node, self._spec.sysctls.get(node, {})),
+            environment={HIDDEN: os.environ[HIDDEN]} if HIDDEN in os.environ else {},
+            workplace=settings.workplace(),
+        )
+        container = make_holder(holding)
+        self._holders[node] = container
+        start_holder(container, [link.network for link in more])
+
+    def _seat(self, node: str, hellos: Mapping[str, Hello]) -> Seat:
+        nics = hellos[node].nics
+        sides = {side: self._links[side] for side in _SIDES[node]}
+        names = {side: link.address(nics, 4)[0] for side, link in sides.items()}
+        version = 6 if self._spec.ipv6 else 4
+        hosts = {name: self._address(name, hellos, version) for name in NODES}
+        gateways = {}
+        if node != ROUTER:
+            gateways = {names[side]: link.addresses(hellos[ROUTER].nics) for side, link in sides.items()}
+        return Seat(
+            hosts=hosts,
+            gateways=gateways,
+            leads_outside=False,
+            offloads=self._spec.offloads,
+            firewall=self._spec.firewall,
+            left=names.get(LEFT, ""),
+            right=names.get(RIGHT, ""),
+            at_once=(FIREWALL, CAPTURE) if node == ROUTER else (),
+        )
+
+    def _address(self, node: str, hellos: Mapping[str, Hello], version: int) -> str:
+        address = self._links[_SIDES[node][0]].address(hellos[node].nics, version)[1]
+        if not address:
+            raise EnvironmentNotReady(
+                f"The engine gave the {node} no IPv{version} address.", fix="lab doctor shows what the engine offers"
+            )
+        return address
+
+    def _make_nodes(self, hellos: Mapping[str, Hello]) -> None:
+        self._client, self._server = self._make_end(CLIENT, hellos), self._make_end(SERVER, hellos)
+        self._router = ContainerRouter(
+            self._wires.channels[ROUTER],
+            self._addresses(ROUTER, hellos),
+            self._client,
+            self._server,
+            self._inside(ROUTER, hellos),
+            self._shared,
+        )
+        self._wires.connect({node.name: node for node in (self._client, self._router, self._server)})
+
+    def _make_end(self, node: str, hellos: Mapping[str, Hello]) -> ContainerNode:
+        channel, wanted = self._wires.channels[node], self._images.of(node)
+        launcher = None
+        if wanted is not None:
+            holder = self._holders[node].get_container_id()
+            joining = Joining(node, wanted, holder, labels(self._name, "program"))
+            launcher = Launcher(self._engine, joining, channel)
+            self._launchers.append(launcher)
+        return ContainerNode(node, channel, self._addresses(node, hellos), self._inside(node, hellos), launcher)
+
+    def _addresses(self, node: str, hellos: Mapping[str, Hello]) -> Addresses:
+        return Addresses(self._address(node, hellos, 4), self._address(node, hellos, 6))
+
+    def _inside(self, node: str, hellos: Mapping[str, Hello]) -> Inside:
+        return Inside(hellos[node].environment, settings.workplace())
+
+    def _require_running(self, node: str) -> None:
+        reason = why_ended(self._holders[node])
+        if reason is not None:
+            raise EnvironmentNotReady(f"The {node}'s container ended before its node was up: {reason}")
+
+    def _take_down(self) -> None:
+        """Programs, then what holds the namespaces, then the networks; whatever fails, the rest goes on."""
+        with contextlib.ExitStack() as ends:
+            ends.enter_context(self._stack)
+            ends.callback(_in_parallel, [link.network.remove for link in self._links.values()])
+            ends.callback(_in_parallel, [_stopping(container) for container in self._holders.values()])
+            if self._router is not None:
+                ends.callback(self._router.salvage)
+            ends.callback(_in_parallel, [launcher.close for launcher in self._launchers])
+
+    def _let_go(self) -> None:
+        """In a fork of the caller: the testbed stays the caller's."""
+        self._wires.let_go()
+        self._closed = True
+        # Another thread may have held it at the fork; here there is none to release it.
+        self._lock = threading.RLock()
+
+
+def open_testbed(spec: TestbedSpec | None = None, images: Images | None = None) -> DockerTestbed:
+    """A testbed that is up; close it, or use it as a context manager."""
+    return DockerTestbed(spec, images)
+
+
+def _stopping(container: "DockerContainer") -> Callable[[], None]:
+    def stop() -> None:
+        from docker.errors import NotFound
+
+        with contextlib.suppress(NotFound):
+            container.stop()
+
+    return stop
+
+
+def _in_parallel(calls: list[Callable[[], Any]]) -> None:
+    """Make all calls, then raise what the first failed one raised."""
+    if not calls:
+        return
+    with ThreadPoolExecutor(len(calls), thread_name_prefix="lab-docker") as pool:
+        ends = [pool.submit(call) for call in calls]
+    with engine_errors("removing the testbed"):
+        for end in ends:
+            end.result()
+
+
+_alive: "weakref.WeakSet[DockerTestbed]" = weakref.WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for testbed in list(_alive):
+        testbed._let_go()  # noqa: SLF001 - the same module
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)
