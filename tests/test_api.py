@@ -37,6 +37,7 @@ def test_a_call_is_a_run(asked: list[tuple[RunSpec, Path | None]], tmp_path: Pat
 
     assert record is RECORD
     ((spec, out),) = asked
+    assert spec.server is not None
     assert (spec.server.argv, spec.client.argv, spec.port, out) == (("srv", "-p"), ("cli",), 5000, tmp_path)
     assert (spec.direction, spec.scope, spec.watch_s, spec.profile.name) == (Cut.RETURN, Scope.HOST, 3.0, "linux")
 

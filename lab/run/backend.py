@@ -76,6 +76,9 @@ class _Auto:
         Raises:
             EnvironmentNotReady: neither kind works here.
         """
+        if self._chosen is None and spec.uplink is not None:
+            self._chosen = open_docker()
+            self._tell("backend: docker, since the embedded one has no way out to a server outside")
         if self._chosen is not None:
             return self._chosen(spec)
         try:

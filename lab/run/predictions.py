@@ -139,7 +139,7 @@ def _recovery(end: EndFinding, found: Findings) -> Iterator[Check]:
 
 
 def _ended_before(end: EndFinding | None, instant: float) -> bool:
-    """Whether the end's kernel had given up, or its program had closed, by then; an outside one's RST says so itself."""
+    """Whether the end's kernel had given up, or its program had closed, by then; of one outside only a RST tells."""
     return end is None or any(at is not None and at < instant for at in (end.fate.gone_at, end.let_go_at))
 
 

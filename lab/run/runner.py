@@ -124,9 +124,7 @@ class Run:
 
     def _testbed_spec(self) -> TestbedSpec:
         spec = self.spec
-        return TestbedSpec(
-            ipv6=spec.ipv6, firewall=spec.firewall, sysctls=at_creation(spec), uplink=spec.uplink
-        )
+        return TestbedSpec(ipv6=spec.ipv6, firewall=spec.firewall, sysctls=at_creation(spec), uplink=spec.uplink)
 
     def _arrange(self, testbed: Testbed) -> Stage:
         """Bring up everything but the client."""

@@ -133,6 +133,7 @@ def made_findings(**changes: Any) -> Findings:
     plain = Findings(
         client=made_client(),
         server=made_server(),
+        far=None,
         passages=(made_passage(Direction.FORWARD, 10), made_passage(Direction.RETURN, 1)),
         matched=Matched(forward=10, return_=1),
         icmp=0,
@@ -151,7 +152,7 @@ def made_findings(**changes: Any) -> Findings:
 def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
     """A run that was watched from the cut to 103 s on the monotonic clock."""
     fields: dict[str, Any] = {
-        "spec": cast("Any", type("Spec", (), {"closes": False})),
+        "spec": cast("Any", type("Spec", (), {"closes": False, "uplink": None})),
         "testbed": nodes()[1],
         "flow": FLOW,
         "fault": FAULT,
@@ -160,6 +161,7 @@ def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
         "until": 103.0,
         "forecasts": {},
         "before": {},
+        "translations": {},
         "programs": {},
         "bystander": bystander or FakeProcess(),
         "bystander_port": 40007,

@@ -83,7 +83,7 @@ def test_a_client_that_never_connects_is_told_what_to_do() -> None:
 
     with pytest.raises(UsageError, match=r"no connection to port 5000\. Its last lines: connecting to 10") as caught:
         find(FakeNode(), process=process)
-    assert "name 'server'" in (caught.value.fix or "")
+    assert "connect to 'server'" in (caught.value.fix or "")
 
 
 def test_a_client_that_exits_before_it_connects_is_quoted() -> None:

@@ -3,14 +3,16 @@
 import importlib
 import pickle
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from lab.core.fault import Fault, Matched
+from lab.core.flow import FourTuple
 from lab.testbed.agent.loop import Loop
 from lab.testbed.agent.rpc import serve, serve_in
+from lab.testbed.translation import Translation
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
@@ -27,7 +29,7 @@ class Premises:
     """The interface towards the client."""
 
     right: str
-    """The interface towards the server."""
+    """The interface towards the server; with an uplink the one that leads out."""
 
 
 def _host_firewall(premises: Premises, channel: socket.socket) -> None:
@@ -52,6 +54,7 @@ class FirewallService:
     def __init__(self, firewall: Any) -> None:
         self._firewall = firewall
         self._faults: dict[bytes, Fault] = {}
+        self._translation: Translation | None = None
 
     def name(self) -> str:
         """Which implementation it is."""
@@ -75,6 +78,18 @@ class FirewallService:
         """As ``Router.matched``."""
         matched: Matched = self._firewall.matched(self._fault(packed))
         return matched
+
+    def translate(self, interface: str, addresses: Sequence[str]) -> None:
+        """As ``open_translation``; it stays as long as the namespace."""
+        from lab.testbed.translation import open_translation
+
+        self._translation = open_translation(interface, addresses)
+
+    def translations(self) -> dict[FourTuple, FourTuple]:
+        """As ``Router.translations``."""
+        from lab.testbed.conntrack import translations
+
+        return {} if self._translation is None else translations()
 
     def _fault(self, packed: bytes) -> Fault:
         fault = self._faults.get(packed)

@@ -222,6 +222,15 @@ class AgentRouter(AgentNode):
         counts = [firewall.call("matched", part) for firewall, part in self._parts(fault)]
         return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
 
+    def translate(self, interface: str, addresses: Sequence[str]) -> None:
+        """Give what leaves by an interface the router's own address there; see ``open_translation``."""
+        self.service(FIREWALL).call("translate", interface, list(addresses))
+
+    def translations(self) -> Mapping[FourTuple, FourTuple]:
+        """Connections out by the uplink, as the client has them and as the far end does."""
+        found: Mapping[FourTuple, FourTuple] = self.service(FIREWALL).call("translations")
+        return found
+
     def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
         """Capture both interfaces."""
         self.service(CAPTURE).call("start", folder.absolute(), filter_expression, ring_bytes)

@@ -46,6 +46,16 @@ class Link:
         return tuple(address for version in (4, 6) if (address := self.address(nics, version)[1]))
 
 
+def join_link(engine: Engine, name: str) -> Link:
+    """A network that is somebody else's, to be left as it is.
+
+    Raises:
+        EnvironmentNotReady: it is gone.
+    """
+    with engine_errors(f"looking at the network {name}"):
+        return _link(engine.client.networks.get(name))
+
+
 def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
     """Make one network; the engine chooses its IPv4 subnet, the lab a random local one of IPv6.
 
@@ -64,5 +74,9 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             options=_UNPROTECTED if engine.api >= _UNPROTECTED_SINCE else {},
             labels=labels,
         )
-    pools = network.attrs["IPAM"]["Config"]
-    return Link(network, tuple(ipaddress.ip_network(pool["Subnet"]) for pool in pools))
+    return _link(network)
+
+
+def _link(network: "Network") -> Link:
+    pools = network.attrs["IPAM"]["Config"] or ()
+    return Link(network, tuple(ipaddress.ip_network(pool["Subnet"], strict=False) for pool in pools))

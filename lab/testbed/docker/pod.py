@@ -78,6 +78,15 @@ def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> 
             network.connect(container.get_container_id())
 
 
+def engine_gateways(container: "DockerContainer", network: str) -> tuple[str, ...]:
+    """The engine's own addresses on one of a container's networks, which lead outside; none on one that is closed."""
+    with engine_errors("looking at a node's container"):
+        inner = container.get_wrapped_container()
+        inner.reload()
+        joined = inner.attrs["NetworkSettings"]["Networks"][network]
+    return tuple(address for address in (joined.get("Gateway"), joined.get("IPv6Gateway")) if address)
+
+
 def why_ended(container: "DockerContainer") -> str | None:
     """The last words of a container that has ended, None while it runs."""
     with engine_errors("looking at a node's container"):

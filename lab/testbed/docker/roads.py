@@ -2,7 +2,7 @@
 
 The engine gives every container a default route to the host. In a client's or server's node it is replaced by one to
 the router, which is then the only way to the other side; that is read back from the kernel. The router itself loses its
-own, unless it shall lead outside.
+own; with an uplink the one of that network takes its place.
 """
 
 import socket
@@ -67,7 +67,9 @@ def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
     with _HOSTS.open("a", encoding="ascii") as file:
         file.writelines(f"{address}\t{name}\n" for name, address in seat.hosts.items())
     for nic in nics:
-        if not seat.offloads:
+        if seat.forwards_merged:
+            ethtool.switch_offloads_off(nic.name, (ethtool.Offload.GRO,))
+        elif not seat.offloads:
             ethtool.switch_offloads_off(nic.name)
         ethtool.await_running(nic.name, _WAIT_S)
     with _kernel() as kernel:
