@@ -1,6 +1,5 @@
 """The way out of a testbed, to a far end that the lab neither starts nor looks into."""
 
-import ipaddress
 from dataclasses import dataclass
 
 from lab.core.flow import Endpoint
@@ -11,7 +10,7 @@ class Uplink:
     """A server outside of the testbed, known by its address alone."""
 
     host: str
-    """As the user named it; where that is a name, it resolves to ``address`` in the client."""
+    """As the user named it: a name, which resolves to ``address`` in the client, or that address."""
 
     port: int
     """Its TCP port."""
@@ -32,11 +31,7 @@ class Uplink:
     @property
     def named(self) -> bool:
         """Whether the host is a name, which the client has to resolve."""
-        try:
-            ipaddress.ip_address(self.host)
-        except ValueError:
-            return True
-        return False
+        return self.host != self.address
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} ({self.address})" if self.named else str(self.endpoint)

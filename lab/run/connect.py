@@ -72,8 +72,9 @@ class _Connecting:
         except UsageError as error:
             if self._uplink is None or self._roll.look():
                 raise
-            answer = knock(self._node, self._uplink, self._patience)
-            raise UsageError(f"{error.message} {answer}", fix=error.fix) from error
+            accepts, answer = knock(self._node, self._uplink, self._patience)
+            fix = error.fix if accepts else "give the address and port on which the server accepts connections"
+            raise UsageError(f"{error.message} {answer}", fix=fix) from error
 
     def _take(self, flow: FourTuple) -> FourTuple:
         self._observe("client", "connected", flow=str(flow))

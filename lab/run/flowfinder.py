@@ -155,21 +155,21 @@ def wait_for_window_probe(node: Node, flow: FourTuple, patience: Patience) -> No
         raise UsageError(f"A closed window was expected, but after {TALK_TIMEOUT_S:g} s {flow} had sent no probe.")
 
 
-def knock(node: Node, uplink: Uplink, patience: Patience) -> str:
-    """What becomes of a connection of the lab's own to an outside server that the user's client has none with."""
+def knock(node: Node, uplink: Uplink, patience: Patience) -> tuple[bool, str]:
+    """Whether an outside server that the user's client has no connection with accepts one of the lab's own."""
     argv = (uplink.address, str(uplink.port), "--connect-only")
     probe = node.spawn_module("lab.programs.client", argv)
 
-    def look() -> str | None:
+    def look() -> tuple[bool, str] | None:
         events = {str(e.get("event")): e for e in map(event_of, probe.lines) if e is not None}
         if "connected" in events:
-            return f"{uplink} accepts connections."
+            return True, f"{uplink} accepts connections."
         if "error" in events:
-            return f"{uplink} cannot be connected to: {events['error'].get('errno')}."
+            return False, f"{uplink} cannot be connected to: {events['error'].get('errno')}."
         return None
 
     try:
-        return patience.until(look, KNOCK_S) or f"{uplink} did not answer within {KNOCK_S:g} s."
+        return patience.until(look, KNOCK_S) or (False, f"{uplink} did not answer within {KNOCK_S:g} s.")
     finally:
         probe.send_signal(signal.SIGKILL)
 

@@ -5,6 +5,7 @@ import socket
 
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.core.uplink import Uplink
+from lab.testbed.names import NODES
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -30,7 +31,9 @@ def resolve(text: str, *, ipv6: bool) -> Uplink:
             f"The run is over IPv{6 if ipv6 else 4}, but {host} is an IPv{address.version} address.", fix=fix
         )
     _refuse(host, address)
-    return Uplink(host, port, str(address))
+    if host in NODES:
+        raise UsageError(f"In the testbed {host} is the name of a node.", fix=f"--uplink {address}:{port}")
+    return Uplink(host if _literal(host) is None else str(address), port, str(address))
 
 
 def _parts(text: str) -> tuple[str, int]:

@@ -1,5 +1,6 @@
 """What the connection tracking of this process's network namespace knows of translated TCP connections (ctnetlink)."""
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.core.flow import Endpoint, FourTuple
 
 _TCP = 6
-_TWO_FAMILIES = ("4", "6")
+_FAMILIES = {"4": socket.AF_INET, "6": socket.AF_INET6}
 
 
 def translations() -> dict[FourTuple, FourTuple]:
@@ -31,8 +32,10 @@ def _tuples() -> Iterator[tuple[FourTuple, FourTuple]]:
     from pyroute2.netlink.exceptions import NetlinkError
 
     try:
-        with NFCTSocket() as conntrack:
-            for entry in list(conntrack.dump()):
+        for family in _FAMILIES.values():
+            with NFCTSocket(nfgen_family=family) as conntrack:
+                entries = list(conntrack.dump())
+            for entry in entries:
                 original, reply = (_tcp_tuple(entry.get_attr(f"CTA_TUPLE_{way}")) for way in ("ORIG", "REPLY"))
                 if original is not None and reply is not None:
                     yield original, reply
@@ -51,7 +54,7 @@ def _tcp_tuple(told: Any) -> FourTuple | None:
     addresses, protocol = told.get_attr("CTA_TUPLE_IP"), told.get_attr("CTA_TUPLE_PROTO")
     if addresses is None or protocol is None or protocol.get_attr("CTA_PROTO_NUM") != _TCP:
         return None
-    for family in _TWO_FAMILIES:
+    for family in _FAMILIES:
         source, destination = (addresses.get_attr(f"CTA_IP_V{family}_{end}") for end in ("SRC", "DST"))
         if source is not None and destination is not None:
             return FourTuple(
