@@ -238,6 +238,7 @@ class Run:
             told=lambda: not ends[0].gone or told(),
             # Whoever says for how long and for what to look is taken at his word.
             tell_s=math.inf if self.spec.noticed and self.spec.watch_s else TELL_S,
+            outside=self.spec.uplink is not None,
         )
 
     def _tell_end(self, found: Findings) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.core.socket import SocketSample
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import labels
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 PORT = 5000
 UP_TIMEOUT_S = 20.0
+ICMP, ICMPV6 = 1, 58
 
 SERVER = f"""
 import errno, json, os, socket, struct, sys, threading, time
@@ -40,14 +40,16 @@ def packets():
         version, carried = (4, data[9]) if protocol == 0x800 else (6, data[6])
         head = (data[0] & 15) * 4 if version == 4 else 40
         ports = struct.unpack("!HH", data[head:head + 4]) if carried == 6 else ()
-        say(packet=carried, ports=ports, flags=data[head + 13] if carried == 6 else None)
+        say(packet=carried, ports=ports, kind=data[head + 13] if carried == 6 else data[head])
 
 def kernel():
-    seen = {{}}
+    seen, said = {{}}, {{}}
     while True:
         now = {{s.remote.port: s for s in list_sockets() if s.local.port == {PORT} and s.state is not TcpState.LISTEN}}
         for port, sample in now.items():
-            if port not in seen or sample.total_retrans != seen[port].total_retrans:
+            grown = port not in seen or sample.total_retrans != seen[port].total_retrans
+            if grown or sample.at - said.get(port, 0.0) > 0.1:
+                said[port] = sample.at
                 say(sample=port, state=sample.state.name, total_retrans=sample.total_retrans, srtt_s=sample.srtt_s,
                     rto_s=sample.rto_s, backoff=sample.backoff)
         for port in seen.keys() - now.keys():
@@ -153,22 +155,17 @@ def server(
 
 
 def reached(events: Sequence[Mapping[str, Any]], port: int, since: float, until: float) -> list[Mapping[str, Any]]:
-    """What came to the server in that time from this port of the client's, or that was no TCP at all."""
-    return [
-        event
-        for event in events
-        if "packet" in event
-        and since < event["at"] < until
-        and (event["ports"][:1] == [port] or event["packet"] in (1,))
-    ]
+    """What came to the server in that time from this port of the client's, and every ICMP error."""
+    packets = (event for event in events if "packet" in event and since < event["at"] < until)
+    return [event for event in packets if event["ports"][:1] == [port] or _is_error(event)]
+
+
+def _is_error(event: Mapping[str, Any]) -> bool:
+    """RFC 792 and RFC 4443: unreachable, source quench, redirect, time exceeded, parameter problem."""
+    return event["kind"] in {ICMP: (3, 4, 5, 11, 12), ICMPV6: (1, 2, 3, 4)}.get(event["packet"], ())
 
 
 def death_of(events: Sequence[Mapping[str, Any]], port: int) -> tuple[float | None, str | None]:
     """When its kernel stopped listing the socket, and the error that its program was given."""
     gone = next((event["at"] for event in events if event.get("gone") == port), None)
     return gone, next((str(event["error"]) for event in events if "error" in event and event["port"] == port), None)
-
-
-def of_host(port: int, samples: Sequence[SocketSample]) -> SocketSample | None:
-    """The connection of a server in this process, by the client's port."""
-    return next((sample for sample in samples if sample.remote.port == port), None)

@@ -7,6 +7,9 @@ import concurrent.futures
 import contextlib
 import json
 import shutil
+import socket
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +17,19 @@ from typing import Any
 
 import pytest
 
+from lab.core.errors import Unsupported, UsageError
 from lab.core.giveup import predict
 from lab.core.kernel import from_sysctls
 from lab.core.prediction import Situation
 from lab.core.profiles import PROFILES
 from lab.core.uplink import Uplink
+from lab.programs.report import errno_name
 from lab.report.record import Cause, Outcome, Record
-from lab.run.backend import open_docker
+from lab.run.backend import open_docker, opener
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
 from lab.testbed.docker.engine import Engine
+from lab.testbed.owner import own_identity
 from tests.engines import do_without, require_engine, require_lab_image
 from tests.run.fakes import sysctls_of_linux
 from tests.run.outside import PORT, Outside, death_of, network, reached, server
@@ -35,6 +41,9 @@ TICK_S = 0.05
 
 FAST = {"net.ipv4.tcp_rto_max_ms": "1000", "net.ipv4.tcp_retries2": "6"}
 KEEPALIVE = ("--keepalive", "1/1/1")
+HOST_TIMEOUT_S = 2.5
+"""The server in this process gives up by TCP_USER_TIMEOUT: this machine's own settings are not the test's to change."""
+
 FORGOTTEN_S = 10
 """``nf_conntrack_tcp_timeout_close``: how long a router remembers a connection that one end has reset."""
 
@@ -51,6 +60,43 @@ def talking(uplink: Uplink, *options: str, **changes: Any) -> RunSpec:
     return RunSpec(**{**plain, **changes})
 
 
+class HostServer:
+    """A server in this process, at an address of this machine that containers reach: another kernel's namespace."""
+
+    def __init__(self, address: str) -> None:
+        self._listener = socket.create_server((address, 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.errors: list[tuple[float, str | None]] = []
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for one in (self._listener, *self._connections):
+            one.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(HOST_TIMEOUT_S * 1e3))
+                self._connections.append(connection)
+                threading.Thread(target=self._echo, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _echo(self, connection: socket.socket) -> None:
+        try:
+            while data := connection.recv(4096):
+                connection.sendall(data)
+        except OSError as error:
+            self.errors.append((time.monotonic(), errno_name(error)))
+
+    def _talk(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection.sendall(b"news\n")
+                time.sleep(0.2)
+
+
 @dataclass
 class Batch:
     """Runs by name, their folders, and what the far ends said."""
@@ -58,6 +104,7 @@ class Batch:
     folder: Path
     far: Mapping[str, Outside]
     runs: dict[str, "concurrent.futures.Future[Record]"]
+    host: HostServer
 
     def __getitem__(self, name: str) -> Record:
         return self.runs[name].result()
@@ -114,9 +161,13 @@ def runs(engine: Engine, image: str, tmp_path_factory: pytest.TempPathFactory) -
             "healed": (busy, talking(of(busy), heal_after_s=2.5, watch_s=5.0)),
             "reconnects": (idle, talking(of(idle), reconnect_at_s=1.0, watch_s=3.0)),
         }
+        host = HostServer(own_address(engine))
+        stack.callback(host.close)
+        at_host = talking(Uplink(own_address(engine), host.port, own_address(engine)), watch_s=6.0)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             started = {name: pool.submit(undisturbed, spec, folder / name) for name, (_, spec) in specs.items()}
-            yield Batch(folder, {name: place for name, (place, _) in specs.items()}, started)
+            started["host"] = pool.submit(undisturbed, at_host, folder / "host")
+            yield Batch(folder, {name: place for name, (place, _) in specs.items()}, started, host)
 
 
 def undisturbed(spec: RunSpec, out: Path) -> Record:
@@ -127,6 +178,12 @@ def undisturbed(spec: RunSpec, out: Path) -> Record:
             break
         shutil.rmtree(out)
     return record
+
+
+def own_address(engine: Engine) -> str:
+    """This machine's address on the engine's default bridge, which is there without anybody's doing."""
+    pools = engine.client.networks.get("bridge").attrs["IPAM"]["Config"]
+    return str(next(pool["Gateway"] for pool in pools if "." in pool.get("Gateway", "")))
 
 
 def of(far: Outside) -> Uplink:
@@ -242,3 +299,43 @@ def test_a_new_connection_to_the_far_end_passes(runs: Batch) -> None:
 
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.reconnected is True
+
+
+def test_a_way_out_over_this_machine_is_translated_twice_and_nobody_answers_for_the_client(runs: Batch) -> None:
+    """The lab's own network leads to the host, whose rules translate what leaves it; the far kernel gives up itself."""
+    record, cut_at = runs["host"], runs.cut_at("host")
+    lost_s = record.observation.server.first_lost_s
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert lost_s is not None
+    [(at, error)] = runs.host.errors
+    assert error == "ETIMEDOUT", "a reset or an ICMP error would have told it otherwise"
+    assert HOST_TIMEOUT_S <= at - cut_at - lost_s < HOST_TIMEOUT_S + 1.5
+
+
+def test_nothing_of_a_run_is_left_and_a_strangers_network_is_left_as_it_was(runs: Batch, engine: Engine) -> None:
+    for name in runs.runs:
+        assert runs[name]
+    labels = {"label": [f"{label}={value}" for label, value in (("dev.blackhole-lab.owner", own_identity()),)]}
+    roles = {c.labels["dev.blackhole-lab.role"] for c in engine.client.containers.list(all=True, filters=labels)}
+
+    assert roles <= {"outside", "reaper"}
+    assert {n.attrs["Labels"]["dev.blackhole-lab.role"] for n in engine.client.networks.list(filters=labels)} == {
+        "outside"
+    }
+
+
+def test_a_port_on_which_nobody_listens_is_said(runs: Batch, tmp_path: Path) -> None:
+    far = runs.far["idle"]
+    spec = talking(Uplink(far.ipv4, PORT + 1, far.ipv4))
+
+    with pytest.raises(UsageError, match=f"{PORT + 1} cannot be connected to: ECONNREFUSED") as caught:
+        Run(spec, open_docker(), out=tmp_path).execute()
+    assert "accepts connections" in (caught.value.fix or "")
+
+
+def test_the_embedded_backend_has_no_way_out_and_says_why(tmp_path: Path) -> None:
+    spec = talking(Uplink("203.0.113.9", 443, "203.0.113.9"))
+
+    with pytest.raises(Unsupported, match=r"slirp4netns, pasta.*go on acknowledging.*Fix: --backend docker"):
+        Run(spec, opener("netns"), out=tmp_path).execute()
