@@ -95,6 +95,8 @@ class Outside:
     container: "Container"
     ipv4: str
     ipv6: str
+    gateway: str
+    """This machine's own address on its network."""
 
     def events(self) -> Sequence[Mapping[str, Any]]:
         """All that it has said."""
@@ -144,7 +146,7 @@ def server(
     try:
         container.reload()
         joined = container.attrs["NetworkSettings"]["Networks"][on]
-        made = Outside(container, joined["IPAddress"], joined["GlobalIPv6Address"])
+        made = Outside(container, joined["IPAddress"], joined["GlobalIPv6Address"], joined["Gateway"])
         deadline = time.monotonic() + UP_TIMEOUT_S
         while not any("listening" in event for event in made.events()):
             assert time.monotonic() < deadline, container.logs()

@@ -161,9 +161,9 @@ def runs(engine: Engine, image: str, tmp_path_factory: pytest.TempPathFactory) -
             "healed": (busy, talking(of(busy), heal_after_s=2.5, watch_s=5.0)),
             "reconnects": (idle, talking(of(idle), reconnect_at_s=1.0, watch_s=3.0)),
         }
-        host = HostServer(own_address(engine))
+        host = HostServer(busy.gateway)
         stack.callback(host.close)
-        at_host = talking(Uplink(own_address(engine), host.port, own_address(engine)), watch_s=6.0)
+        at_host = talking(Uplink(busy.gateway, host.port, busy.gateway), watch_s=6.0)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             started = {name: pool.submit(undisturbed, spec, folder / name) for name, (_, spec) in specs.items()}
             started["host"] = pool.submit(undisturbed, at_host, folder / "host")
@@ -178,12 +178,6 @@ def undisturbed(spec: RunSpec, out: Path) -> Record:
             break
         shutil.rmtree(out)
     return record
-
-
-def own_address(engine: Engine) -> str:
-    """This machine's address on the engine's default bridge, which is there without anybody's doing."""
-    pools = engine.client.networks.get("bridge").attrs["IPAM"]["Config"]
-    return str(next(pool["Gateway"] for pool in pools if "." in pool.get("Gateway", "")))
 
 
 def of(far: Outside) -> Uplink:

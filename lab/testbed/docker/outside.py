@@ -36,9 +36,10 @@ def find_way(engine: Engine, uplink: Uplink) -> Way:
         UsageError: the address is this machine's own, and a container's port is published there.
         EnvironmentNotReady: no route leads there.
     """
+    own = is_own(uplink.address)
     with engine_errors("listing the networks"):
-        networks = engine.client.api.networks()
-    name = network_of(uplink, networks)
+        # An address of this machine's on a bridge is the engine's own there, and no container's.
+        name = None if own else network_of(uplink, engine.client.api.networks())
     if name is not None:
         return Way(name)
     if engine.is_rootless:
@@ -53,7 +54,7 @@ def find_way(engine: Engine, uplink: Uplink) -> Way:
             f"Docker {engine.version} does not translate IPv6: answers from {uplink} would not find back.",
             fix="use IPv4, or Docker 27 or newer",
         )
-    if is_own(uplink.address):
+    if own:
         with engine_errors("listing the containers"):
             _refuse_published(uplink, engine.client.api.containers())
     return Way(None)
@@ -65,9 +66,6 @@ def network_of(uplink: Uplink, networks: Iterable[Mapping[str, Any]]) -> str | N
     Args:
         uplink: The server.
         networks: As the engine lists them.
-
-    Raises:
-        Unsupported: routed packets are dropped there.
     """
     address = ipaddress.ip_address(uplink.address)
     for network in networks:

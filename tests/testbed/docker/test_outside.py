@@ -82,6 +82,12 @@ def test_an_engine_that_does_not_translate_ipv6_has_no_way_back() -> None:
         find_way(made(api=(1, 41), version="20.10.24"), to("2001:db8::9"))
 
 
+def test_this_machine_on_a_bridge_is_no_container_of_that_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside, "is_own", lambda address: address == "172.31.0.254")
+
+    assert find_way(made(), to("172.31.0.254")) == Way(None)
+
+
 PUBLISHED = {"Names": ["/shop"], "Ports": [{"Type": "tcp", "PublicPort": 8080, "PrivatePort": 80}, {"Type": "udp"}]}
 
 
