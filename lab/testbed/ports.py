@@ -46,8 +46,8 @@ class TestbedSpec:
     - What leaves by that network has the router's address there as its source (``Firewall.translate``): no user-mode
       network stack ends a connection, the far kernel talks to the client's own. The hole is before the translation.
     - The router's settings are ``translation.SYSCTLS``, so that no translation ends before the run does.
-    - The router's right capture is of that network's interface, and with it ``no interface merges or splits
-      segments``: those of the router keep their transmit offloads, for what comes from outside may be merged already.
+    - The router's right capture is of that network's interface. Its interfaces merge nothing (GRO off) and split nothing
+      (TSO and GSO on): what comes merged from outside leaves as it came, and both captures show the same.
     - The server node is there all the same, on its own link: the bystander's server runs in it.
 
     Raises Unsupported, with what stands in the way, where it cannot: a stack in between would end the far connection

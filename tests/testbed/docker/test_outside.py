@@ -110,6 +110,7 @@ def test_a_machine_knows_its_own_addresses() -> None:
 
 def test_no_route_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
+    monkeypatch.setattr(outside, "is_own", lambda _: False)
 
     class Unreachable:
         def __init__(self, *_: object) -> None:
