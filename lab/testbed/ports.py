@@ -43,10 +43,10 @@ class TestbedSpec:
     """A server outside, or None. A backend that has one gives the router a third network that leads there:
 
     - The client and the router reach ``uplink.address``; where ``uplink.named``, the name resolves to it in the client.
-    - What leaves by that network has the router's address there as its source (``Firewall.translate``): no user-mode
-      network stack ends a connection, the far kernel talks to the client's own. The hole is before the translation.
-    - The router's settings are ``translation.SYSCTLS``, so that no translation ends before the run does.
-    - The router's right capture is of that network's interface. Its interfaces merge nothing (GRO off) and split nothing
+    - What leaves by that network has the router's address there as its source (``translation.open_translation``): no
+      user-mode network stack ends a connection, the far kernel talks to the client's own. The hole is before that.
+    - The router's settings are those of ``translation.sysctls``, so that no translation ends before the run does.
+    - The router's right capture is of that network's interface. Its own merge nothing (GRO off) and split nothing
       (TSO and GSO on): what comes merged from outside leaves as it came, and both captures show the same.
     - The server node is there all the same, on its own link: the bystander's server runs in it.
 

@@ -22,7 +22,9 @@ from lab.core.giveup import predict
 from lab.core.kernel import from_sysctls
 from lab.core.prediction import Situation
 from lab.core.profiles import PROFILES
+from lab.core.segment import Segment
 from lab.core.uplink import Uplink
+from lab.pcap import read_packets
 from lab.programs.report import errno_name
 from lab.report.record import Cause, Outcome, Record
 from lab.run.backend import open_docker, opener
@@ -43,6 +45,10 @@ FAST = {"net.ipv4.tcp_rto_max_ms": "1000", "net.ipv4.tcp_retries2": "6"}
 KEEPALIVE = ("--keepalive", "1/1/1")
 HOST_TIMEOUT_S = 2.5
 """The server in this process gives up by TCP_USER_TIMEOUT: this machine's own settings are not the test's to change."""
+
+BULK = 2_000_000
+WIRE_LIMIT = 1460
+"""Most octets of one segment on an Ethernet."""
 
 FORGOTTEN_S = 10
 """``nf_conntrack_tcp_timeout_close``: how long a router remembers a connection that one end has reset."""
@@ -159,6 +165,7 @@ def runs(engine: Engine, image: str, tmp_path_factory: pytest.TempPathFactory) -
             "ipv6": (busy, talking(Uplink("staging.example.com", PORT, busy.ipv6), watch_s=8.0)),
             "idle": (idle, talking(of(idle), "--idle-after", "3", watch_s=3.0)),
             "healed": (busy, talking(of(busy), heal_after_s=2.5, watch_s=5.0)),
+            "bulk": (idle, talking(of(idle), "--fill", str(BULK), watch_s=2.0)),
             "reconnects": (idle, talking(of(idle), reconnect_at_s=1.0, watch_s=3.0)),
         }
         host = HostServer(busy.gateway)
@@ -277,6 +284,16 @@ def test_a_translation_outlives_the_reset_of_the_client_that_no_far_end_hears(ru
     assert lost_s is not None
     assert lost_s > (record.observation.client.gave_up_s or 0.0) + FORGOTTEN_S - 4
     assert (record.observation.server.copies or 0) > 0, "it was not told, and sends again"
+
+
+def test_what_comes_merged_from_outside_is_passed_on_as_it_came(runs: Batch) -> None:
+    """The far end's interface merges what it sends, as a machine's own does with what it receives."""
+    record = runs["bulk"]
+    came = [packet for packet in read_packets(runs.folder / "bulk" / "right.pcapng") if isinstance(packet, Segment)]
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert max(s.length for s in came if s.source.port == PORT) > WIRE_LIMIT, "nothing was merged: nothing is shown"
+    assert max(s.length for s in came if s.destination.port == PORT) <= WIRE_LIMIT
 
 
 def test_a_heal_brings_the_far_end_back(runs: Batch) -> None:
