@@ -95,7 +95,7 @@ def blackhole(
         sysctls=sysctls or {},
         ipv6=ipv6,
     )
-    return Run(spec, opener(backend), out=out).execute()
+    return Run(spec, opener(backend, leads_outside=outside is not None), out=out).execute()
 
 
 def _member(kind: type[Member], value: str) -> Member:

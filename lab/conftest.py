@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.run.backend import BACKENDS
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--lab-table FILE``: predicted and observed, one row per experiment, as Markdown."""
+    """The lab's own options."""
     parser.addoption("--lab-table", type=Path, metavar="FILE", help="write predicted and observed of every run")
+    parser.addoption("--backend", choices=BACKENDS, default="auto", help="where the experiments run; auto by default")

@@ -30,6 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunSpec, Path | None]]:
             return RECORD
 
     monkeypatch.setattr(lab.api, "Run", FakeRun)
+    monkeypatch.setattr(lab.api, "opener", lambda *_, **__: None)
     return runs
 
 

@@ -28,26 +28,31 @@ INWARDS = {
     "testbed": {"core", "pcap", "testbed"},
     "report": {"core", "pcap", "report"},
     "run": {"core", "pcap", "testbed", "report", "run"},
+    "control": {"core", "pcap", "testbed", "control"},
     "programs": {"core", "programs"},
     "experiments": {"core", "pcap", "testbed", "report", "run", "experiments"},
-    "cli": {"core", "pcap", "testbed", "report", "run", "programs", "cli"},
+    "cli": {"core", "pcap", "testbed", "report", "run", "control", "programs", "cli"},
 }
 """Each ring, and those that it may import."""
 
 PLACES = {
     "docker": ("testbed/docker/",),
+    "fastapi": ("control/",),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/",),
     "numpy": (),
-    "pydantic": ("report/",),
+    "prometheus_client": ("control/metrics.py",),
+    "pydantic": ("control/", "report/"),
     "pyroute2": ("testbed/",),
     "pytest": ("conftest.py", "experiments/"),
     "requests": ("testbed/docker/engine.py",),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
+    "starlette": ("control/",),
     "testcontainers": ("testbed/docker/",),
     "typer": ("cli/",),
     "urllib3": ("testbed/docker/engine.py",),
+    "uvicorn": ("control/server.py",),
 }
 """Each third party, and the files or folders that may import it."""
 

@@ -40,6 +40,18 @@ class Placement(enum.Enum):
     OWN_OUTPUT = "own-output"
     """The sender's own OUTPUT hook: the wrong place, kept to show why."""
 
+    CLIENT_SINK = "client-sink"
+    """The client's namespace alone. What it sends goes into a sink device, so that its stack sees a send that
+    succeeded; what comes to it is dropped in its INPUT hook."""
+
+    SERVER_SINK = "server-sink"
+    """The same in the server's namespace."""
+
+    @property
+    def sunk(self) -> Direction | None:
+        """The direction that goes into a sink device, if there is one; the other one is dropped where it arrives."""
+        return {Placement.CLIENT_SINK: Direction.FORWARD, Placement.SERVER_SINK: Direction.RETURN}.get(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -87,6 +87,26 @@ def passage(
     return Passage(direction, len(entered), len(came_out), tuple(missing), tuple(crossed), tuple(strangers))
 
 
+def arrivals(
+    near: Iterable[Segment], flow: FourTuple, direction: Direction, dark: Dark, scope: Scope = Scope.FLOW
+) -> Passage:
+    """One direction that is dropped where it arrives, behind every capture.
+
+    Whatever came while it was dark is missing: that it was dropped, the rule's own count has to say. So nothing here
+    can be seen to cross.
+
+    Args:
+        near: All segments of the last capture before its receiver, in order.
+        flow: The flow that was cut.
+        direction: Which of its ways.
+        dark: When the fault was in force.
+        scope: Whether the whole of both hosts was cut, and not the flow alone.
+    """
+    came = [s for s in near if _belongs(s, flow, direction, scope)]
+    missing = tuple(s for s in came if dark.began_s <= s.time_s < dark.healed_s)
+    return Passage(direction, len(came), len(came) - len(missing), missing, (), ())
+
+
 def is_nudge(segment: Segment) -> bool:
     """Whether the lab itself sent this: an acknowledgment that no kernel would send, to see the rule bite."""
     return (segment.flags, segment.seq, segment.ack, segment.window, segment.length) == (Flag.ACK, 0, 0, 0, 0)

@@ -13,7 +13,7 @@ class Observation:
     """CLOCK_MONOTONIC seconds, the clock of programs and samples; captures are brought onto it."""
 
     source: str
-    """Vantage point: client, router, router-left, router-right, server, lab."""
+    """Vantage point: client, router, router-left, router-right, server, client-sink, server-sink, lab."""
 
     kind: str
     """What happened, as a hyphenated noun: cut, heal, line, exit, socket-sample, socket-gone, segment."""

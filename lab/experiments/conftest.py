@@ -15,13 +15,15 @@ import pytest
 from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.experiments.table import as_table
 from lab.report.record import Record
+from lab.run.backend import choose, opener
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
-from lab.testbed.netns import open_testbed
 
 SIDE_BY_SIDE = 36
 """Testbeds at once. Two cores date every death to 20 ms with this many; LAB_SIDE_BY_SIDE changes it."""
 
+CONTAINERS_SIDE_BY_SIDE = 12
+"""The same in containers: an engine has some thirty subnets to give, and a testbed takes two."""
 
 STARTS_AT_ONCE = 3
 """Testbeds that start at once; starting is what costs processor time."""
@@ -31,12 +33,19 @@ TRIES_AGAIN = 2
 
 
 class Batch:
-    """All runs of a session."""
+    """All runs of a session.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: For their artefacts.
+        backend: netns or docker.
+    """
+
+    def __init__(self, folder: Path, backend: str) -> None:
         self._folder = folder
+        self._open = opener(backend)
         self._stop = threading.Event()
-        width = int(os.environ.get("LAB_SIDE_BY_SIDE", SIDE_BY_SIDE))
+        usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
+        width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
         self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
         self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
         self.again: dict[str, list[str]] = {}
@@ -54,7 +63,7 @@ class Batch:
         """A run that was disturbed says INVALID, which is no result: it is done again, and that is reported."""
         first = out
         while True:
-            record = Run(spec, open_testbed, out=out, stop=self._stop, start_gate=self._gate).execute()
+            record = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate).execute()
             reasons = self.again.get(name, [])
             if not record.disturbed or len(reasons) >= TRIES_AGAIN:
                 return record
@@ -93,7 +102,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     specs = [(item.nodeid, _spec(item)) for item in session.items]
     if not any(spec for _, spec in specs):
         return
-    batch = session.config.stash[BATCH] = Batch(_folder(session.config))
+    batch = session.config.stash[BATCH] = Batch(_folder(session.config), choose(session.config.option.backend))
     for name, spec in specs:
         if spec is not None:
             batch.start(name, spec)

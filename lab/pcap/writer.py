@@ -109,6 +109,11 @@ class PcapngWriter:
         """How many packets are in the file."""
         return self._packets
 
+    @property
+    def octets(self) -> int:
+        """How long the file is."""
+        return self._size
+
     def write(self, packets: Iterable[Packet]) -> None:
         """Append packets, in one write.
 

@@ -16,7 +16,10 @@ shorter than a timer tick (1 ms with HZ 1000)."""
 _MOST_TALK = 300
 """Ordinary segments drawn per lane: more are no longer told apart."""
 
-_INGRESS = {Direction.FORWARD: {"router-left", "client"}, Direction.RETURN: {"router-right", "server"}}
+_INGRESS = {
+    Direction.FORWARD: {"router-left", "client", "client-sink"},
+    Direction.RETURN: {"router-right", "server", "server-sink"},
+}
 """Where a segment is seen before the hole. Beyond it the same segment is seen again, or is not."""
 
 

@@ -52,6 +52,8 @@ def apply_settings(node: Node, profile: Profile, extra: Mapping[str, str]) -> No
         names = ", ".join(f"{pin.sysctl} (since Linux {pin.since})" for pin in unmet)
         raise Unsupported(f"Profile {profile.name} depends on {names}, which this kernel does not have.")
     for pin in profile.resolve(available):
+        if pin.sysctl in extra:
+            continue
         for value in pin.values:
             with contextlib.suppress(UsageError, Unsupported):
                 node.write_sysctl(pin.sysctl, value)

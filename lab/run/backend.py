@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab.core.errors import EnvironmentNotReady, LabError, Unsupported, UsageError
+from lab.core.errors import EnvironmentNotReady, Unsupported, UsageError
 from lab.run.runner import Opener
 from lab.testbed.ports import Testbed, TestbedSpec
 
@@ -22,26 +22,35 @@ class Images:
         return self.client is not None or self.server is not None
 
 
-def opener(backend: str, images: Images | None = None, tell: Callable[[str], None] = lambda _: None) -> Opener:
+def opener(
+    backend: str,
+    images: Images | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    leads_outside: bool = False,
+) -> Opener:
     """What brings up a testbed of this backend.
 
     Args:
         backend: auto, netns or docker.
         images: The user's; they need containers.
         tell: Hears which backend ``auto`` chose, and why.
+        leads_outside: There is an uplink, which only containers have.
 
     Raises:
         UsageError: there is no such backend, or it has no images.
+        EnvironmentNotReady: ``auto``, and neither kind works here.
     """
     if backend not in BACKENDS:
         raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
-    if images and backend == "netns":
-        raise UsageError("The embedded backend has no images.", fix="--backend docker")
-    if backend == "netns":
-        return open_netns
-    if backend == "docker" or images:
+    if images:
+        if backend == "netns":
+            raise UsageError("The embedded backend has no images.", fix="--backend docker")
         return open_docker(images)
-    return _Auto(tell)
+    if leads_outside and backend == "auto":
+        tell("backend: docker, since the embedded one has no way out to a server outside")
+        return open_docker()
+    return open_netns if choose(backend, tell) == "netns" else open_docker()
 
 
 def open_netns(spec: TestbedSpec) -> Testbed:
@@ -63,45 +72,42 @@ def open_docker(images: Images | None = None) -> Opener:
     return open_it
 
 
-class _Auto:
-    """The embedded testbed where it works, else containers; the choice is made once."""
+def choose(backend: str, tell: Callable[[str], None] = lambda _: None) -> str:
+    """Netns or docker: what ``auto`` comes to on this machine.
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._chosen: Opener | None = None
+    Args:
+        backend: auto, netns or docker.
+        tell: Hears which one ``auto`` chose, and why.
 
-    def __call__(self, spec: TestbedSpec) -> Testbed:
-        """A testbed of the chosen kind.
-
-        Raises:
-            EnvironmentNotReady: neither kind works here.
-        """
-        if self._chosen is None and spec.uplink is not None:
-            self._chosen = open_docker()
-            self._tell("backend: docker, since the embedded one has no way out to a server outside")
-        if self._chosen is not None:
-            return self._chosen(spec)
-        try:
-            testbed = open_netns(spec)
-        except EnvironmentNotReady as error:
-            return self._open_docker(spec, error)
-        self._chosen = open_netns
-        self._tell("backend: netns, since this user may make namespaces here")
-        return testbed
-
-    def _open_docker(self, spec: TestbedSpec, why: EnvironmentNotReady) -> Testbed:
-        containers = open_docker()
-        try:
-            testbed = containers(spec)
-        except (EnvironmentNotReady, Unsupported) as error:
-            raise _neither(why, error) from error
-        self._chosen = containers
-        self._tell(f"backend: docker, since the embedded one does not work here: {why.message}")
-        return testbed
+    Raises:
+        EnvironmentNotReady: neither kind works here.
+    """
+    if backend != "auto":
+        return backend
+    try:
+        open_netns(TestbedSpec()).close()
+    except EnvironmentNotReady as error:
+        _require_engine(error)
+        tell(f"backend: docker, since the embedded one does not work here: {error.message}")
+        return "docker"
+    tell("backend: netns, since this user may make namespaces here")
+    return "netns"
 
 
-def _neither(embedded: LabError, containers: LabError) -> EnvironmentNotReady:
-    return EnvironmentNotReady(
-        f"No backend works here. Embedded: {embedded.message} Containers: {containers.message}",
-        fix=" or ".join(fix for fix in (embedded.fix, containers.fix) if fix),
-    )
+def _require_engine(embedded: EnvironmentNotReady) -> None:
+    """See that containers could be had.
+
+    Raises:
+        EnvironmentNotReady: they cannot, with both reasons.
+    """
+    from lab.testbed.docker import engine, image
+
+    try:
+        with engine.connect() as found:
+            found.require_local()
+            image.require_image(found)
+    except (EnvironmentNotReady, Unsupported) as containers:
+        raise EnvironmentNotReady(
+            f"No backend works here. Embedded: {embedded.message} Containers: {containers.message}",
+            fix=" or ".join(fix for fix in (embedded.fix, containers.fix) if fix),
+        ) from containers

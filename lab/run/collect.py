@@ -1,10 +1,10 @@
 """Brings all witnesses of a run together: rules, counters, captures, samples, output."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lab.core.flow import Direction
-from lab.core.hole import Dark, Passage, passage
+from lab.core.hole import Dark, Passage, arrivals, passage
 from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.run.bystander import read_bystander
@@ -12,7 +12,7 @@ from lab.run.ends import Readings, read_end, read_far
 from lab.run.findings import Findings
 from lab.run.noticing import event_of
 from lab.run.settle import nudge, settled_counters, settled_matched
-from lab.run.sides import Side, counters_moved, kernel_segments, names_of, read_side
+from lab.run.sides import Side, counters_moved, kernel_segments, names_of, read_side, seen_from_sink, translated
 from lab.run.spec import inside
 from lab.run.watched import Watched
 from lab.testbed.ports import Process
@@ -22,7 +22,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     """Stop the capture and bring all witnesses together.
 
     Returns:
-        The findings, and per side the flow's segments with their classes, for the timeline.
+        The findings, and per vantage point the flow's segments with their classes, for the timeline.
 
     Raises:
         InvalidRun: a capture cannot be read.
@@ -35,11 +35,10 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         nudge(testbed, watched.fault, outside=outside)
     matched, matched_at = settled_matched(testbed, watched.fault)
     summary = testbed.router.stop_capture()
-    translations = {**watched.translations, **(testbed.router.translations() if outside else {})}
-    sides = {
-        "left": read_side(summary.left, summary),
-        "right": read_side(summary.right, summary, names_of(translations)),
-    }
+    translations = {**watched.translations, **(translated(testbed.router) if outside else {})}
+    names = {"right": names_of(translations)}
+    captured = {name: read_side(path, summary, names.get(name)) for name, path in summary.files.items()}
+    sides, passages = _as_the_ends_saw(captured, watched, matched_at)
     classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
     deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
 
@@ -48,9 +47,9 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         client=read_end(testbed.client, Direction.FORWARD, watched, read),
         server=None if outside else read_end(testbed.server, Direction.RETURN, watched, read),
         far=read_far(watched, read, translations) if outside else None,
-        passages=tuple(_passages(sides, watched, matched_at)),
+        passages=passages,
         matched=matched,
-        icmp=sum(1 for side in sides.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
+        icmp=sum(1 for side in captured.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
         bystander=read_bystander(watched, sides, deltas["server"] if outside else {}),
         capture=summary,
         cut=watched.cut,
@@ -60,20 +59,67 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         counters={name: moved for name, moved in deltas.items() if name != "server" or not outside},
         reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
     )
-    return findings, classes
+    return findings, _by_vantage_point(classes, captured, watched)
 
 
-def _passages(sides: Mapping[str, Side], watched: Watched, until: float) -> Iterator[Passage]:
-    """Every direction that was cut; who was on the way when the rules were read for the last time is passed over."""
+def _as_the_ends_saw(
+    captured: Mapping[str, Side], watched: Watched, until: float
+) -> tuple[dict[str, Side], tuple[Passage, ...]]:
+    """What each end sent and received, by its side of the router, and every direction that was cut.
+
+    With the hole in the router its two captures say it all. An end with a sink has sent what its sink's capture holds,
+    and has not received what came to it in the dark.
+
+    Args:
+        captured: Each capture.
+        watched: The run.
+        until: When the rules were read for the last time; who was on the way then is passed over.
+    """
     dark = Dark(
         began_s=watched.cut.began_at,
         done_s=watched.cut.done_at,
         healed_s=float("inf") if watched.healed is None else watched.healed.began_at,
     )
-    for direction in watched.fault.direction.directions:
-        near, far = ("left", "right") if direction is Direction.FORWARD else ("right", "left")
-        seen = passage(sides[near].segments, sides[far].segments, watched.flow, direction, dark, watched.fault.scope)
-        yield replace(seen, missing=_up_to(until, seen.missing), strangers=_up_to(until, seen.strangers))
+    sides = {name: captured[name] for name in ("left", "right")}
+    fault, passages = watched.fault, {}
+    sunk = fault.placement.sunk
+    if sunk is not None:
+        door = _near(sunk)
+        coming = arrivals(sides[door].segments, watched.flow, sunk.opposite, dark, fault.scope)
+        if sunk.opposite in fault.direction.directions:
+            passages[sunk.opposite] = coming
+        sides[door] = seen_from_sink(sides[door], captured["sink"], coming.missing if sunk.opposite in passages else ())
+    for direction in fault.direction.directions:
+        if direction not in passages:
+            near, far = _near(direction), _near(direction.opposite)
+            passages[direction] = passage(
+                sides[near].segments, captured[far].segments, watched.flow, direction, dark, fault.scope
+            )
+    return sides, tuple(
+        replace(
+            passages[one],
+            missing=_up_to(until, passages[one].missing),
+            strangers=_up_to(until, passages[one].strangers),
+        )
+        for one in fault.direction.directions
+    )
+
+
+def _near(direction: Direction) -> str:
+    """The side of the router where the sender of a direction is."""
+    return "left" if direction is Direction.FORWARD else "right"
+
+
+def _by_vantage_point(
+    classes: Mapping[str, Sequence[Classified]], captured: Mapping[str, Side], watched: Watched
+) -> dict[str, Sequence[Classified]]:
+    """The classified segments by where they were seen."""
+    found: dict[str, Sequence[Classified]] = {f"router-{side}": classified for side, classified in classes.items()}
+    if watched.fault.placement.sunk is not None:
+        into_sink, door = set(captured["sink"].segments), f"router-{_near(watched.fault.placement.sunk)}"
+        found[watched.fault.placement.value] = [c for c in found[door] if c.segment in into_sink]
+        found[door] = [c for c in found[door] if c.segment not in into_sink]
+    return found
 
 
 def _up_to(until: float, segments: Iterable[Segment]) -> tuple[Segment, ...]:

@@ -146,13 +146,13 @@ def write_timeline(
     Args:
         timeline: Open, anchored at the cut.
         found: For the sockets' samples.
-        classes: Per side of the router, the flow's segments.
+        classes: Per vantage point, the flow's segments.
         since: Segments before this instant are left out, CLOCK_MONOTONIC.
     """
-    for side, classified in classes.items():
+    for source, classified in classes.items():
         for c in classified:
             if c.segment.time_s >= since:
-                timeline.add(_segment_observation(side, c))
+                timeline.add(_segment_observation(source, c))
     for end in found.ends:
         for sample in end.samples:
             if sample.at >= since:
@@ -166,10 +166,10 @@ def _sample_observation(end: str, sample: SocketSample) -> Observation:
     return Observation(sample.at, end, "socket-sample", detail)
 
 
-def _segment_observation(side: str, c: Classified) -> Observation:
+def _segment_observation(source: str, c: Classified) -> Observation:
     return Observation(
         c.segment.time_s,
-        f"router-{side}",
+        source,
         "segment",
         {
             "direction": c.direction.value,

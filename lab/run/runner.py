@@ -28,6 +28,7 @@ from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
 from lab.run.settings import at_creation
+from lab.run.sides import translated
 from lab.run.spec import RunSpec, inside
 from lab.run.watch import TELL_S, EndWatch, watch
 from lab.run.watched import Watched
@@ -153,7 +154,7 @@ class Run:
         for node in inside(testbed, self.spec):
             node.watch(flow)
         self._patience.pause_until(stage.captured_since + CALM_S)
-        translations = {} if self.spec.uplink is None else testbed.router.translations()
+        translations = {} if self.spec.uplink is None else translated(testbed.router)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._know(cut=cut)

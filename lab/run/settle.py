@@ -41,8 +41,8 @@ def nudge(testbed: Testbed, fault: Fault, *, outside: bool = False) -> None:
     """Send one old acknowledgment into the hole, each way that is cut, and wait until the rules have had it.
 
     An idle flow proves nothing by itself: a rule for the wrong port would look the same. And a busy one proves nothing
-    about the time after its last segment. Only while the hole is open, and only where the router makes it: a drop in
-    the sender's own OUTPUT is told to whoever sends.
+    about the time after its last segment. Only while the hole is open, and not in the wrong placement: a drop in the
+    sender's own OUTPUT is told to whoever sends.
 
     Args:
         testbed: Where.
@@ -50,7 +50,7 @@ def nudge(testbed: Testbed, fault: Fault, *, outside: bool = False) -> None:
         outside: The server is no node of the lab's. Nothing is sent on its behalf: what could provoke it to send would
             have to reach it. The client's nudge is dropped in the hole like everything else.
     """
-    if fault.placement is not Placement.ROUTER:
+    if fault.placement is Placement.OWN_OUTPUT:
         return
     nudged = [one for one in fault.direction.directions if one is Direction.FORWARD or not outside]
     before = testbed.router.matched(fault)

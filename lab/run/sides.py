@@ -12,7 +12,7 @@ from lab.core.retransmission import classify
 from lab.core.segment import Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.testbed.ports import CaptureSummary, Counters
+from lab.testbed.ports import CaptureSummary, Counters, Router
 
 COUNTERS = {
     "retransmissions": "TcpRetransSegs",
@@ -54,6 +54,11 @@ def read_side(path: Path, summary: CaptureSummary, names: Names | None = None) -
     return Side(segments, icmp)
 
 
+def translated(router: Router) -> dict[FourTuple, FourTuple]:
+    """Connections out by the uplink, as the client has them and as the far end does."""
+    return {passing.flow: passing.translated for passing in router.flows() if passing.translated is not None}
+
+
 def names_of(translations: Mapping[FourTuple, FourTuple]) -> Names:
     """How to read the far side of these translations, both ways of each flow."""
     return {
@@ -64,6 +69,20 @@ def names_of(translations: Mapping[FourTuple, FourTuple]) -> Names:
 def _renamed(segment: Segment, names: Names | None) -> Segment:
     ends = None if names is None else names.get((segment.source, segment.destination))
     return segment if ends is None else segment._replace(source=ends[0], destination=ends[1])
+
+
+def seen_from_sink(door: Side, sink: Side, lost: Iterable[Segment]) -> Side:
+    """What an end with a sink has sent and received.
+
+    Args:
+        door: The router's interface towards it.
+        sink: What went into its sink instead of coming there.
+        lost: What came out there, and was dropped when it arrived.
+    """
+    dropped = set(lost)
+    kept = [segment for segment in door.segments if segment not in dropped]
+    segments = sorted([*kept, *sink.segments], key=lambda segment: segment.time_s)
+    return Side(segments, [*door.icmp, *sink.icmp])
 
 
 def kernel_segments(side: Side) -> list[Segment]:

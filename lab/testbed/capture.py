@@ -1,4 +1,4 @@
-"""Both sides of the router on disk: scapy opens the sockets and sets the filter, the bytes go to pcapng undissected.
+"""Interfaces on disk, above all both sides of the router: scapy opens the sockets, the bytes go to pcapng undissected.
 
 The only module that touches scapy. A socket receives nothing until its filter and its ring are in place, and what the
 kernel counted is held against what was written, so a finished capture is complete or says what it lacks.
@@ -10,8 +10,9 @@ import platform
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
 import scapy.layers.l2  # without the link layers scapy warns of every socket that it cannot tell its type
 from scapy.arch.common import compile_filter, free_filter
@@ -22,8 +23,9 @@ from scapy.libs.structures import sock_fprog
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.timeline import ClockPair
-from lab.pcap.writer import PcapngWriter, Source, Statistics
-from lab.testbed.ports import CaptureSummary
+from lab.pcap.rotation import RotatingWriter
+from lab.pcap.writer import Source, Statistics
+from lab.testbed.ports import CaptureFile, CaptureSummary
 from lab.testbed.ring import RETIRE_MS, PacketRing
 
 with contextlib.suppress(OSError):
@@ -58,6 +60,8 @@ _CLOCK_TRIES = 5
 class Capture:
     """Captures of the router's two interfaces, for a process that lives in the router's network namespace.
 
+    Other interfaces by other names are captured with ``of``.
+
     Whatever event loop hosts it watches ``filenos`` and calls ``on_readable``; ``run`` is such a loop for a process
     that does nothing else.
 
@@ -68,11 +72,21 @@ class Capture:
     """
 
     def __init__(self, left_interface: str, right_interface: str, *, application: str = "blackhole-lab") -> None:
-        self._interfaces = {"left": (left_interface, "client"), "right": (right_interface, "server")}
+        self._interfaces: Mapping[str, tuple[str, str]] = {
+            "left": (left_interface, "router, towards the client"),
+            "right": (right_interface, "router, towards the server"),
+        }
         self._application = application
         self._sides: dict[str, _Side] = {}
         self._clocks: list[ClockPair] = []
         self._failure: LabError | None = None
+
+    @classmethod
+    def of(cls, interfaces: Mapping[str, tuple[str, str]]) -> Self:
+        """A capture of any interfaces of this namespace: per side, which is the file's name too, one and what it is."""
+        capture = cls("", "")
+        capture._interfaces = dict(interfaces)
+        return capture
 
     @property
     def failure(self) -> LabError | None:
@@ -84,13 +98,16 @@ class Capture:
         """Descriptors that become readable when packets wait to be written."""
         return tuple(side.fileno for side in self._sides.values())
 
-    def start(self, folder: Path, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+    def start(
+        self, folder: Path, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0
+    ) -> None:
         """Begin; when this returns, packets are being caught.
 
         Args:
-            folder: Gets left.pcapng and right.pcapng.
+            folder: Gets left.pcapng and right.pcapng, or a file by the name of each side.
             filter_expression: pcap-filter(7), attached in the kernel; TCP, ICMP and ICMPv6 where None.
             ring_bytes: Buffer per side; 0 takes the default.
+            limit_bytes: On disk per side; 0 sets no bound.
 
         Raises:
             UsageError: it runs already, the filter is not valid, or there is no such interface.
@@ -103,10 +120,10 @@ class Capture:
         self._failure = None
         with contextlib.ExitStack() as undo:
             undo.callback(self._close)
-            for name, (interface, peer) in self._interfaces.items():
+            for name, (interface, description) in self._interfaces.items():
                 path = folder / f"{name}.pcapng"
-                source = _source(interface, f"router, towards the {peer}", expression, self._application)
-                self._sides[name] = _Side(path, source, ring_bytes or DEFAULT_RING_BYTES)
+                source = _source(interface, description, expression, self._application)
+                self._sides[name] = _Side(path, source, ring_bytes or DEFAULT_RING_BYTES, limit_bytes)
             undo.pop_all()
         self._clocks = [sample_clocks()]
 
@@ -118,6 +135,26 @@ class Capture:
         if self._failure is None:
             with self._failing():
                 self._write_ready()
+
+    def flush(self) -> CaptureSummary:
+        """Write everything that came in until now, and go on.
+
+        Returns:
+            As ``stop``, with this moment as ``stopped_at``.
+
+        Raises:
+            UsageError: it is not running.
+            EnvironmentNotReady: the disk took no more at some point; what was written is readable.
+            InvalidRun: the kernel counted packets that never came out of the ring.
+        """
+        self._require_running()
+        now = sample_clocks()
+        if self._failure is None:
+            with self._failing():
+                self._catch_up()
+        if self._failure is not None:
+            raise self._failure
+        return self._summary(now)
 
     def stop(self) -> CaptureSummary:
         """Let no more packets in, write what is in the rings, close; the files are complete when this returns.
@@ -131,10 +168,8 @@ class Capture:
             EnvironmentNotReady: the disk took no more at some point; what was written is readable.
             InvalidRun: the kernel counted packets that never came out of the ring.
         """
-        if not self._sides:
-            raise UsageError("A running capture was expected; this one was not started, or has been stopped.")
+        self._require_running()
         started, stopped = self._clocks[0], sample_clocks()
-        self._clocks.append(stopped)
         try:
             if self._failure is None:
                 with self._failing():
@@ -143,16 +178,7 @@ class Capture:
                         side.write_statistics(started, stopped)
             if self._failure is not None:
                 raise self._failure
-            sides = self._sides
-            return CaptureSummary(
-                left=sides["left"].path,
-                right=sides["right"].path,
-                packets={name: side.packets for name, side in sides.items()},
-                dropped={name: side.dropped for name, side in sides.items()},
-                started_at=started.monotonic,
-                stopped_at=stopped.monotonic,
-                clocks=tuple(self._clocks),
-            )
+            return self._summary(stopped)
         finally:
             self._close()
 
@@ -180,6 +206,37 @@ class Capture:
             )
         except InvalidRun as error:
             self._failure = error
+
+    def _require_running(self) -> None:
+        if not self._sides:
+            raise UsageError("A running capture was expected; this one was not started, or has been stopped.")
+
+    def _summary(self, until: ClockPair) -> CaptureSummary:
+        sides, started = self._sides, self._clocks[0]
+        return CaptureSummary(
+            files={name: side.path for name, side in sides.items()},
+            packets={name: side.packets for name, side in sides.items()},
+            dropped={name: side.dropped for name, side in sides.items()},
+            started_at=started.monotonic,
+            stopped_at=until.monotonic,
+            clocks=(started, until),
+            pieces={name: side.files(started) for name, side in sides.items()},
+        )
+
+    def _catch_up(self) -> None:
+        """Write until what the kernel has counted by now is on disk; what comes in meanwhile may be, too."""
+        poll = select.poll()
+        for fileno in self.filenos:
+            poll.register(fileno, select.POLLIN)
+        goals = {side: side.caught for side in self._sides.values()}
+        deadline = time.monotonic() + _DRAIN_TIMEOUT_S
+        while any(side.taken < goal for side, goal in goals.items()):
+            if time.monotonic() > deadline:
+                raise InvalidRun(
+                    f"What the kernel has caught was expected to come out of the rings in {_DRAIN_TIMEOUT_S:.0f} s."
+                )
+            poll.poll(RETIRE_MS)
+            self._write_ready()
 
     def _write_ready(self) -> None:
         for side in self._sides.values():
@@ -222,17 +279,22 @@ class Capture:
         self._sides = {}
 
 
+def open_capture(left: str, right: str, sides: Mapping[str, tuple[str, str]]) -> Capture:
+    """Of these sides where there are any, else of the router's two interfaces."""
+    return Capture.of(sides) if sides else Capture(left, right)
+
+
 class _Side:
     """One interface and its file."""
 
-    def __init__(self, path: Path, source: Source, ring_bytes: int) -> None:
+    def __init__(self, path: Path, source: Source, ring_bytes: int, limit_bytes: int) -> None:
         self.path = path
         with contextlib.ExitStack() as undo:
             self._socket = _open_socket(source)
             undo.callback(self._socket.close)
             self._ring = _open_ring(self._socket.ins, ring_bytes)
             undo.callback(self._ring.close)
-            self._writer = _open_file(path, source)
+            self._writer = _open_file(path, source, limit_bytes)
             undo.callback(self._writer.close)
             self._socket.ins.bind((source.interface, _PROTOCOL_ALL))
             self._undo = undo.pop_all()
@@ -260,10 +322,30 @@ class _Side:
         self._ring.stop_intake()
 
     @property
+    def caught(self) -> int:
+        """Packets that the kernel has put into the ring so far."""
+        received, dropped = self._ring.count()
+        return received - dropped
+
+    @property
+    def taken(self) -> int:
+        """Those that were written."""
+        return self._ring.taken
+
+    def files(self, started: ClockPair) -> tuple[CaptureFile, ...]:
+        return tuple(
+            CaptureFile(
+                part.path,
+                part.octets,
+                started.monotonic if part.since_ns is None else part.since_ns / 1e9 - started.offset,
+            )
+            for part in self._writer.parts
+        )
+
+    @property
     def missing(self) -> int:
         """Packets in the ring that have not been written."""
-        received, dropped = self._ring.count()
-        return received - dropped - self._ring.taken
+        return self.caught - self.taken
 
     def write_statistics(self, started: ClockPair, stopped: ClockPair) -> None:
         received, dropped = self._ring.count()
@@ -353,9 +435,9 @@ def _open_ring(packet_socket: socket.socket, ring_bytes: int) -> PacketRing:
         ) from error
 
 
-def _open_file(path: Path, source: Source) -> PcapngWriter:
+def _open_file(path: Path, source: Source, limit_bytes: int) -> RotatingWriter:
     try:
-        return PcapngWriter(path, source)
+        return RotatingWriter(path, source, limit_bytes)
     except OSError as error:
         raise EnvironmentNotReady(
             f"{path} cannot be written: {error.strerror}.",

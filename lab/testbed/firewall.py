@@ -1,9 +1,9 @@
 """A fault's rules: who may build them, put them in force and take them back, and what they dropped.
 
-Every fault has a chain of its own that holds one drop rule per direction. The chain is built first and nothing jumps
-to it; the cut is the commit of a single jump, the heal the commit that removes it. So both directions change in one
-step, and the counters outlive the heal: the rules are not removed, so nothing that they dropped between a reading and
-a removal is lost.
+Every fault has a chain of its own in each hook that it needs, with one rule per direction. The chains are built first
+and nothing jumps to them; the cut is the commit of the jumps, the heal the commit that removes them. So both directions
+change in one step, and the counters outlive the heal: the rules are not removed, so nothing that they dropped between a
+reading and a removal is lost.
 """
 
 import ipaddress
@@ -15,6 +15,7 @@ from typing import Protocol
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.fault import Fault, Matched
 from lab.core.flow import Direction
+from lab.testbed.hooks import hooks
 from lab.testbed.ports import CutReceipt
 
 CHOICES = ("auto", "iptables", "nftables")
@@ -22,23 +23,30 @@ CHOICES = ("auto", "iptables", "nftables")
 
 
 class RuleTable(Protocol):
-    """The kernel side: chains of drop rules in the namespace of the process that made the object."""
+    """The kernel side: the faults' chains in the namespace of the process that made the object.
+
+    A rule drops, save that of a direction that goes into a sink, which marks.
+    """
 
     @property
     def name(self) -> str:
         """Which one: iptables or nftables."""
 
     def build(self, number: int, fault: Fault) -> None:
-        """Make the fault's chain, one rule per direction in the order of ``Cut.directions``; nothing jumps to it."""
+        """Make the fault's chains as ``hooks`` has them; nothing jumps to them.
+
+        Raises:
+            UsageError: a direction shall go into a sink, and the namespace has none.
+        """
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the jump to the chain, in front of every other rule of the hook."""
+        """Commit the jumps to the chains, in front of every other rule of their hooks, all in one step."""
 
     def release(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the removal of the jump; the chain and its counters stay."""
+        """Commit the removal of the jumps; the chains and their counters stay."""
 
     def packets(self, number: int, fault: Fault) -> list[int]:
-        """Packets dropped by each rule of the chain, in the order of ``Cut.directions``."""
+        """Packets that each rule matched, in the order of ``hooks``."""
 
     def close(self) -> None:
         """Remove everything that this object made; idempotent."""
@@ -153,7 +161,8 @@ class Firewall:
         return entry
 
     def _read(self, entry: _Entry, fault: Fault) -> Matched:
-        wanted, counts = fault.direction.directions, self._table.packets(entry.number, fault)
+        wanted = [direction for directions in hooks(fault).values() for direction in directions]
+        counts = self._table.packets(entry.number, fault)
         if len(counts) != len(wanted):
             raise InvalidRun(
                 f"{len(wanted)} rules of the lab's own were expected, {len(counts)} are there. Somebody else changed "

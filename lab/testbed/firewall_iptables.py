@@ -10,13 +10,15 @@ file, so nothing here depends on ``XTABLES_LOCKFILE``; the ``iptables`` command 
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, Unsupported
-from lab.core.fault import Fault, Placement, Scope
-from lab.core.flow import Endpoint
+from lab.core.fault import Fault, Scope
+from lab.core.flow import Direction
+from lab.testbed import sink
+from lab.testbed.hooks import Hook, hooks
 from lab.testbed.ports import CutReceipt
 
 try:
@@ -29,7 +31,9 @@ except Exception as error:  # its own error class cannot be imported when its im
 _TABLE = "mangle"
 _CHAIN_PREFIX = "lab-fault-"
 _CONNTRACK_CHAIN = "lab-conntrack"
-_HOOKS = {Placement.ROUTER: "FORWARD", Placement.OWN_OUTPUT: "OUTPUT"}
+_COUNTED = (b"DROP", b"MARK")
+"""Targets of the rules whose packets are a fault's; the one beside them says that a marked packet is done with."""
+
 _COMMIT_ATTEMPTS = 5
 """A commit fails with EAGAIN where another process changed the table after it was read; it is read again then."""
 
@@ -39,8 +43,7 @@ class IptablesRules:
 
     def __init__(self) -> None:
         self._families = [_Family(_Table, _Rule)]
-        # A kernel booted without IPv6 has no IPv6 tables either; no flow of the lab can ask for them there.
-        if Path("/proc/net/if_inet6").exists():
+        if _has_ipv6():
             self._families.append(_Family(_Table6, _Rule6))
 
     @property
@@ -49,22 +52,32 @@ class IptablesRules:
         return "iptables"
 
     def build(self, number: int, fault: Fault) -> None:
-        """Make the fault's chain."""
-        self._family(fault).build(_chain(number), fault)
+        """Make the fault's chains."""
+        self._family(fault).build({_chain(number, hook): part for hook, part in hooks(fault).items()}, fault)
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the jump to the chain, as the hook's first rule."""
-        family, hook, jump = self._family(fault), _HOOKS[fault.placement], self._jump(number, fault)
-        return family.commit(lambda table: table.insert_entry(hook, jump, 0))
+        """Commit the jumps to the chains, each as its hook's first rule."""
+        jumps = self._jumps(number, fault)
+
+        def apply(table: Any) -> None:
+            for hook, jump in jumps.items():
+                table.insert_entry(hook, jump, 0)
+
+        return self._family(fault).commit(apply)
 
     def release(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the removal of the jump."""
-        family, hook, jump = self._family(fault), _HOOKS[fault.placement], self._jump(number, fault)
-        return family.commit(lambda table: table.delete_entry(hook, jump, _whole(jump)))
+        """Commit the removal of the jumps."""
+        jumps = self._jumps(number, fault)
+
+        def apply(table: Any) -> None:
+            for hook, jump in jumps.items():
+                table.delete_entry(hook, jump, _whole(jump))
+
+        return self._family(fault).commit(apply)
 
     def packets(self, number: int, fault: Fault) -> list[int]:
-        """Packets dropped by each rule of the chain."""
-        return self._family(fault).packets(_chain(number))
+        """Packets that each rule matched."""
+        return self._family(fault).packets([_chain(number, hook) for hook in hooks(fault)])
 
     def close(self) -> None:
         """Remove the lab's jumps and chains."""
@@ -79,35 +92,54 @@ class IptablesRules:
             raise Unsupported(f"This kernel runs without IPv6; the flow {fault.flow} cannot exist.")
         return self._families[1]
 
-    def _jump(self, number: int, fault: Fault) -> Any:
-        return self._family(fault).jumps[_chain(number)]
+    def _jumps(self, number: int, fault: Fault) -> dict[str, Any]:
+        """The raw jumps by the hook that each goes into."""
+        return {hook.name: self._family(fault).jumps[_chain(number, hook)] for hook in hooks(fault)}
+
+
+def remove_leftovers() -> list[str]:
+    """Remove the lab's chains from this namespace's tables, whoever made them; idempotent. What was there."""
+    families = [_Family(_Table, _Rule, fresh=False)]
+    if _has_ipv6():
+        families.append(_Family(_Table6, _Rule6, fresh=False))
+    return [f"chain {name}" for family in families for name in family.remove_ours()]
+
+
+def _has_ipv6() -> bool:
+    # A kernel booted without IPv6 has no IPv6 tables either; no flow of the lab can ask for them there.
+    return Path("/proc/net/if_inet6").exists()
 
 
 class _Family:
     """One address family's table, and the rules in it that are the lab's."""
 
-    def __init__(self, table: type, rule: type) -> None:
+    def __init__(self, table: type, rule: type, *, fresh: bool = True) -> None:
         self._rule = rule
         self._table = _open(table)
         self._table.close()
         self.jumps: dict[str, Any] = {}
         """Raw rule, ready to be inserted, by the name of the chain that it jumps to."""
 
-        # What a killed owner left in this namespace; a table that fails here fails before any connection exists.
-        self._remove_ours()
-        self._load_conntrack()
+        if fresh:
+            # What a killed owner left in this namespace; a table that fails here fails before any connection exists.
+            self.remove_ours()
+            self._load_conntrack()
 
-    def build(self, chain: str, fault: Fault) -> None:
-        drops = [_raw(self._drop(fault, *fault.flow.ends(direction))) for direction in fault.direction.directions]
+    def build(self, chains: Mapping[str, Sequence[Direction]], fault: Fault) -> None:
+        rules = {
+            chain: [_raw(rule) for direction in directions for rule in self._rules(fault, direction)]
+            for chain, directions in chains.items()
+        }
 
         def apply(table: Any) -> None:
-            table.create_chain(chain)
-            for drop in drops:
-                table.append_entry(chain, drop)
+            for chain, entries in rules.items():
+                table.create_chain(chain)
+                for entry in entries:
+                    table.append_entry(chain, entry)
 
         self.commit(apply)
         with self._read():
-            self.jumps[chain] = self._jump_to(chain)
+            self.jumps.update({chain: self._jump_to(chain) for chain in chains})
 
     def commit(self, apply: Callable[[Any], None]) -> CutReceipt:
         """Read the table, change it, swap it; a change that someone else made in between is kept."""
@@ -123,16 +155,19 @@ class _Family:
                     raise InvalidRun(f"The kernel refused the rules: {_reason(error)}.") from error
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def packets(self, chain: str) -> list[int]:
+    def packets(self, chains: Sequence[str]) -> list[int]:
+        counts = []
         with self._read() as table:
-            counts, entry = [], table.first_rule(chain)
-            while entry:
-                counts.append(int(entry.counters.pcnt))
-                entry = table.next_rule(entry)
-            return counts
+            for chain in chains:
+                entry = table.first_rule(chain)
+                while entry:
+                    if table.get_target(entry) in _COUNTED:
+                        counts.append(int(entry.counters.pcnt))
+                    entry = table.next_rule(entry)
+        return counts
 
     def close(self) -> None:
-        self._remove_ours()
+        self.remove_ours()
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[Any]:
@@ -143,14 +178,27 @@ class _Family:
         finally:
             self._table.close()
 
-    def _drop(self, fault: Fault, source: Endpoint, destination: Endpoint) -> Any:
+    def _rules(self, fault: Fault, direction: Direction) -> list[Any]:
+        """What happens to one direction: a drop, or a mark and then nothing more in this table.
+
+        A later rule there may set the whole mark, and the packet would go its ordinary way.
+        """
+        if direction is not fault.placement.sunk:
+            return [self._match(fault, direction, "DROP")]
+        marking = self._match(fault, direction, "MARK")
+        # The other bits are somebody else's.
+        marking.target.or_mark = f"{sink.read_mark(ipv6=fault.flow.ipv6):#x}"
+        return [marking, self._match(fault, direction, "ACCEPT")]
+
+    def _match(self, fault: Fault, direction: Direction, target: str) -> Any:
+        source, destination = fault.flow.ends(direction)
         rule = self._rule_here()
         rule.src, rule.dst = source.address, destination.address
         if fault.scope is Scope.FLOW:
             rule.protocol = "tcp"
             tcp = rule.create_match("tcp")
             tcp.sport, tcp.dport = str(source.port), str(destination.port)
-        rule.create_target("DROP")
+        rule.create_target(target)
         return rule
 
     def _jump_to(self, chain: str) -> Any:
@@ -195,23 +243,25 @@ class _Family:
         rule.create_target("RETURN")
         return _raw(rule)
 
-    def _remove_ours(self) -> None:
+    def remove_ours(self) -> list[str]:
+        """Remove every chain of the lab's, whoever made it; their names."""
         with self._read() as table:
             names = [chain.name for chain in table.chains]
             ours = [name for name in names if name == _CONNTRACK_CHAIN or name.startswith(_CHAIN_PREFIX)]
             jumps = {name: self._jump_to(name) for name in ours}
         if not ours:
-            return
+            return []
 
         def apply(table: Any) -> None:
             for chain in ours:
-                for hook in _HOOKS.values():
-                    while _jumps_to(table, hook, chain):
-                        table.delete_entry(hook, jumps[chain], _whole(jumps[chain]))
+                for hook in Hook:
+                    while _jumps_to(table, hook.name, chain):
+                        table.delete_entry(hook.name, jumps[chain], _whole(jumps[chain]))
                 table.flush_entries(chain)
                 table.delete_chain(chain)
 
         self.commit(apply)
+        return ours
 
 
 class _Table(iptc.Table):  # type: ignore[misc]  # the library has no type information
@@ -265,8 +315,8 @@ def _reason(error: Exception) -> str:
     return str(error).replace("b'", "").rstrip("'")
 
 
-def _chain(number: int) -> str:
-    return f"{_CHAIN_PREFIX}{number}"
+def _chain(number: int, hook: Hook) -> str:
+    return f"{_CHAIN_PREFIX}{number}-{hook.value}"
 
 
 def _raw(rule: Any) -> Any:

@@ -17,15 +17,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported
-from lab.core.fault import Fault, Placement, Scope
-from lab.core.flow import Endpoint
+from lab.core.fault import Fault, Scope
+from lab.core.flow import Direction
+from lab.testbed import sink
+from lab.testbed.hooks import Hook, hooks
 from lab.testbed.ports import CutReceipt
 
 _TABLE = "inet blackhole-lab"
 _PRIORITY = -160
 """Before mangle, which is at -150 (``NF_IP_PRI_MANGLE``)."""
 
-_HOOKS = {Placement.ROUTER: "forward", Placement.OWN_OUTPUT: "output"}
+# A mark changes a packet's way only where the chain is of the type that asks for it. Both see the ends that the socket
+# knows: on the way out before an address is translated (NF_IP_PRI_NAT_DST, -100), on the way in after it has been
+# translated back (NF_IP_PRI_NAT_SRC, 100).
+_SINK_CHAINS = f"""
+add chain {_TABLE} sink-output {{ type route hook output priority -101; policy accept; }}
+add chain {_TABLE} sink-input {{ type filter hook input priority 101; policy accept; }}
+"""
 
 # Every chain exists from the start, so that the first cut loads nothing. The rule that asks for a byte count is in a
 # chain that no packet enters; for as long as it exists conntrack sees, and counts, every connection (nft_ct_get_init).
@@ -45,8 +53,8 @@ class NftablesRules:
 
     def __init__(self) -> None:
         self._nft: _Nft | None = _Nft()
-        self._jumps: dict[int, int] = {}
-        """Handle of the jump in force, by the number of its fault."""
+        self._jumps: dict[int, list[tuple[str, int]]] = {}
+        """The jumps in force, each its base chain and handle, by the number of their fault."""
 
         self._run(_SET_UP)
 
@@ -56,30 +64,41 @@ class NftablesRules:
         return "nftables"
 
     def build(self, number: int, fault: Fault) -> None:
-        """Make the fault's chain."""
-        chain = f"{_TABLE} fault-{number}"
-        rules = (_drop(fault, *fault.flow.ends(direction)) for direction in fault.direction.directions)
-        self._run("\n".join([f"add chain {chain}", *(f"add rule {chain} {rule}" for rule in rules)]))
+        """Make the fault's chains."""
+        sunk = fault.placement.sunk
+        commands = [] if sunk is None else [_SINK_CHAINS]
+        for hook, directions in hooks(fault).items():
+            chain = f"{_TABLE} {_chain(number, hook)}"
+            rules = (f"{_match(fault, direction)} counter {_verdict(fault, direction)}" for direction in directions)
+            commands += [f"add chain {chain}", *(f"add rule {chain} {rule}" for rule in rules)]
+        self._run("\n".join(commands))
 
     def enforce(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the jump to the chain, as the hook's first rule."""
+        """Commit the jumps to the chains, each as its hook's first rule."""
+        jumps = [(_base(fault, hook), _chain(number, hook)) for hook in hooks(fault)]
+        commands = "\n".join(f"insert rule {_TABLE} {base} jump {chain}" for base, chain in jumps)
         began = time.monotonic()
-        echoed = self._run(f"insert rule {_TABLE} {_HOOKS[fault.placement]} jump fault-{number}")
+        echoed = self._run(commands)
         done = time.monotonic()
-        self._jumps[number] = echoed[0]["insert"]["rule"]["handle"]
+        rules = [thing["insert"]["rule"] for thing in echoed if "rule" in thing.get("insert", {})]
+        self._jumps[number] = [(rule["chain"], rule["handle"]) for rule in rules]
         return CutReceipt(began_at=began, done_at=done)
 
-    def release(self, number: int, fault: Fault) -> CutReceipt:
-        """Commit the removal of the jump."""
+    def release(self, number: int, fault: Fault) -> CutReceipt:  # noqa: ARG002 - the port's
+        """Commit the removal of the jumps."""
+        commands = "\n".join(f"delete rule {_TABLE} {base} handle {handle}" for base, handle in self._jumps[number])
         began = time.monotonic()
-        self._run(f"delete rule {_TABLE} {_HOOKS[fault.placement]} handle {self._jumps[number]}")
+        self._run(commands)
         return CutReceipt(began_at=began, done_at=time.monotonic())
 
-    def packets(self, number: int, fault: Fault) -> list[int]:  # noqa: ARG002 - the port's; one table has both families
-        """Packets dropped by each rule of the chain."""
-        objects = self._run(f"list chain {_TABLE} fault-{number}")
-        rules = [thing["rule"]["expr"] for thing in objects if "rule" in thing]
-        return [part["counter"]["packets"] for expressions in rules for part in expressions if "counter" in part]
+    def packets(self, number: int, fault: Fault) -> list[int]:
+        """Packets that each rule matched."""
+        counts = []
+        for hook in hooks(fault):
+            objects = self._run(f"list chain {_TABLE} {_chain(number, hook)}")
+            rules = [thing["rule"]["expr"] for thing in objects if "rule" in thing]
+            counts += [part["counter"]["packets"] for rule in rules for part in rule if "counter" in part]
+        return counts
 
     def close(self) -> None:
         """Remove the lab's table."""
@@ -93,11 +112,56 @@ class NftablesRules:
         return self._nft.run(commands)
 
 
-def _drop(fault: Fault, source: Endpoint, destination: Endpoint) -> str:
+def is_usable() -> bool:
+    """Whether this kernel has nftables and lets this process use it; nothing is changed."""
+    try:
+        nft = _Nft()
+        try:
+            nft.run("list tables")
+        finally:
+            nft.close()
+    except LabError:
+        return False
+    return True
+
+
+def remove_leftovers() -> list[str]:
+    """Remove the lab's table from this namespace, whoever made it; idempotent. What was there."""
+    nft = _Nft()
+    try:
+        there = any(f"{one['table']['family']} {one['table']['name']}" == _TABLE for one in _tables(nft))
+        if there:
+            nft.run(f"delete table {_TABLE}")
+        return [f"table {_TABLE}"] if there else []
+    finally:
+        nft.close()
+
+
+def _tables(nft: "_Nft") -> list[dict[str, Any]]:
+    return [one for one in nft.run("list tables") if "table" in one]
+
+
+def _chain(number: int, hook: Hook) -> str:
+    return f"fault-{number}-{hook.value}"
+
+
+def _base(fault: Fault, hook: Hook) -> str:
+    return hook.value if fault.placement.sunk is None else f"sink-{hook.value}"
+
+
+def _match(fault: Fault, direction: Direction) -> str:
+    source, destination = fault.flow.ends(direction)
     family = "ip6" if fault.flow.ipv6 else "ip"
     addresses = f"{family} saddr {source.address} {family} daddr {destination.address}"
     ports = f" tcp sport {source.port} tcp dport {destination.port}" if fault.scope is Scope.FLOW else ""
-    return f"{addresses}{ports} counter drop"
+    return f"{addresses}{ports}"
+
+
+def _verdict(fault: Fault, direction: Direction) -> str:
+    if direction is not fault.placement.sunk:
+        return "drop"
+    # The other bits are somebody else's.
+    return f"meta mark set meta mark or {sink.read_mark(ipv6=fault.flow.ipv6):#x}"
 
 
 _UPLINK_TABLE = "inet blackhole-lab-uplink"

@@ -4,6 +4,7 @@ Calls are blocking and may come from any thread; every wait takes a deadline. In
 of the kernel that the nodes share with the caller.
 """
 
+import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -225,18 +226,65 @@ class CutReceipt:
     """Just after it: no packet of the flow passes from here on (or is dropped, for a heal)."""
 
 
+class TrackState(enum.Enum):
+    """How connection tracking sees a TCP connection, in the kernel's order (``enum tcp_conntrack``)."""
+
+    NONE = "none"
+    SYN_SENT = "syn-sent"
+    SYN_RECV = "syn-received"
+    ESTABLISHED = "established"
+    FIN_WAIT = "fin-wait"
+    CLOSE_WAIT = "close-wait"
+    LAST_ACK = "last-ack"
+    TIME_WAIT = "time-wait"
+    CLOSE = "close"
+    SYN_SENT2 = "syn-sent-2"
+
+
+@dataclass(frozen=True, slots=True)
+class PassingFlow:
+    """A flow as the router's connection tracking has it."""
+
+    flow: FourTuple
+    """As the client sent it, before any translation of addresses."""
+
+    state: TrackState
+    assured: bool
+    """Both ends have been heard; such an entry is not thrown out for want of room."""
+
+    packets: tuple[int, int] | None
+    """Forward and return, those that the router dropped included; None where they are not counted."""
+
+    octets: tuple[int, int] | None
+    """The same in octets of IP."""
+
+    since: float | None
+    """Unix time of its first packet; None where connections are not dated."""
+
+    translated: FourTuple | None = None
+    """As the far end has it; None where that is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFile:
+    """One file of a side: packets up to ``octets`` are whole, whatever is written behind them later."""
+
+    path: Path
+    octets: int
+    since: float
+    """From here on nothing is missing before the next file, CLOCK_MONOTONIC seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureSummary:
-    """What a capture holds, after it was drained and closed."""
+    """What a capture holds, after it was drained, and closed unless it goes on."""
 
-    left: Path
-    """pcapng of the interface towards the client."""
-
-    right: Path
-    """pcapng of the interface towards the server; with an uplink of the one that leads out."""
+    files: Mapping[str, Path]
+    """pcapng per side: left (the interface towards the client), right (towards the server, with an uplink the one that
+    leads out), and where the fault has a sink device that one as well."""
 
     packets: Mapping[str, int]
-    """Written per side: left, right."""
+    """Written per side."""
 
     dropped: Mapping[str, int]
     """Per side, what the kernel counted as dropped for want of buffer (PACKET_STATISTICS)."""
@@ -248,6 +296,19 @@ class CaptureSummary:
     clocks: Sequence[ClockPair]
     """Sampled at start and end, at least two."""
 
+    pieces: Mapping[str, Sequence[CaptureFile]] = field(default_factory=dict)
+    """Per side, oldest first: one, or the two that a bound on the size has left."""
+
+    @property
+    def left(self) -> Path:
+        """The file of the interface towards the client."""
+        return self.files["left"]
+
+    @property
+    def right(self) -> Path:
+        """The file of the interface towards the server."""
+        return self.files["right"]
+
 
 class Router(Node, Protocol):
     """The only path between client and server, and the owner of the fault."""
@@ -257,7 +318,10 @@ class Router(Node, Protocol):
         """Which implementation owns the rules: iptables or nftables."""
 
     def prepare(self, fault: Fault) -> None:
-        """Build the fault's rules without putting them in force, so that ``cut`` is one commit."""
+        """Build the fault's rules without putting them in force, so that ``cut`` is one commit.
+
+        A fault with a sink gets its device now, and the capture that runs has one more side: ``sink``.
+        """
 
     def cut(self, fault: Fault) -> CutReceipt:
         """Put the fault in force: both directions in one atomic commit, before every other rule. Idempotent."""
@@ -268,20 +332,24 @@ class Router(Node, Protocol):
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped, read from the kernel; after a heal, the last reading."""
 
-    def translations(self) -> Mapping[FourTuple, FourTuple]:
-        """Each TCP connection out by the uplink, as the client has it and as the far end does.
+    def flows(self) -> Sequence[PassingFlow]:
+        """The TCP flows that pass, from the first packet after the firewall was first asked for anything."""
 
-        Read from the kernel's connection tracking; empty without an uplink.
-        """
-
-    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+    def start_capture(
+        self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0
+    ) -> None:
         """Capture both interfaces to ``left.pcapng`` and ``right.pcapng``; returns once packets are being caught.
 
         Args:
             folder: Exists and is writable.
             filter_expression: pcap-filter(7), attached in the kernel; TCP, ICMP and ICMPv6 where None.
             ring_bytes: Buffer per side; 0 takes the backend's default.
+            limit_bytes: On disk per side; what no longer fits is forgotten, oldest first, half of it at a time. 0 sets
+                no bound.
         """
+
+    def flush_capture(self) -> CaptureSummary:
+        """Write everything that was caught until now, which is the summary's ``stopped_at``; the capture goes on."""
 
     def stop_capture(self) -> CaptureSummary:
         """Drain, close and summarise. The files are complete when this returns."""

@@ -125,6 +125,10 @@ class SocketTable:
                 found = found or self._lookup(local, remote, interface)
         return found
 
+    def is_bound_to_device(self, local: Endpoint, remote: Endpoint) -> bool:
+        """Whether the one socket with these ends was bound to a device (SO_BINDTODEVICE)."""
+        return self._lookup(local, remote, interface=0) is None and self.query(local, remote) is not None
+
     def _lookup(self, local: Endpoint, remote: Endpoint, interface: int) -> Listed | None:
         try:
             listed, _ = self._ask(SOCK_DIAG_BY_FAMILY, 0, _exact_question(local, remote, interface))

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.cli import execute as executing
-from lab.cli.execute import execute, opener, retract
-from lab.core.errors import InvalidRun, Unsupported, UsageError
+from lab.cli.execute import execute, retract
+from lab.core.errors import InvalidRun
 from lab.report import build
 from lab.report.folder import RunFolder
 from lab.report.record import Outcome, Record
@@ -126,12 +125,3 @@ def test_a_record_that_is_invalid_already_keeps_its_reason(tmp_path: Path) -> No
     retract(folder)
 
     assert folder.read_record().reason == "because"
-
-
-def test_a_backend_is_one_of_those_that_there_are() -> None:
-    assert opener("auto") is opener("netns")
-    with pytest.raises(UsageError, match="'dokcer' is none of them"):
-        opener("dokcer")
-    with pytest.raises(Unsupported, match="no docker backend"):
-        opener("docker")
-    assert set(executing.BACKENDS) == {"auto", "netns", "docker"}

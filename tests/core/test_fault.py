@@ -1,6 +1,6 @@
 """A fault says what it drops, direction by direction."""
 
-from lab.core.fault import Cut, Matched
+from lab.core.fault import Cut, Matched, Placement
 from lab.core.flow import Direction
 
 
@@ -16,3 +16,9 @@ def test_what_matched_is_told_by_direction() -> None:
     matched = Matched(forward=3, return_=1)
 
     assert [matched.of(direction) for direction in Direction] == [3, 1]
+
+
+def test_a_sink_takes_what_its_end_sends() -> None:
+    sunk = {placement: placement.sunk for placement in Placement if placement.sunk is not None}
+
+    assert sunk == {Placement.CLIENT_SINK: Direction.FORWARD, Placement.SERVER_SINK: Direction.RETURN}

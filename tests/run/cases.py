@@ -118,8 +118,7 @@ def made_passage(direction: Direction, missing: int, **changes: Any) -> Passage:
 
 def summary(**changes: Any) -> CaptureSummary:
     plain = CaptureSummary(
-        left=Path("left.pcapng"),
-        right=Path("right.pcapng"),
+        files={"left": Path("left.pcapng"), "right": Path("right.pcapng")},
         packets={"left": 30, "right": 20},
         dropped={"left": 0, "right": 0},
         started_at=98.5,

@@ -2,12 +2,13 @@
 
 from typing import Any, cast
 
+from lab.core.fault import Fault, Placement
 from lab.core.flow import Endpoint
 from lab.core.segment import Flag, Segment
 from lab.run import collect as collecting
 from lab.run.sides import Side
 from tests.run.cases import segment, watched
-from tests.run.fakes import CLIENT, SERVER
+from tests.run.fakes import CLIENT, FLOW, SERVER
 
 
 def test_a_fin_of_the_flow_before_the_cut_is_found_whatever_its_direction() -> None:
@@ -21,8 +22,12 @@ def test_a_fin_of_the_flow_before_the_cut_is_found_whatever_its_direction() -> N
 
 def passages(near: list[Segment], far: list[Segment], until: float) -> tuple[Any, Any]:
     sides = {"left": Side(near, []), "right": Side(far, [])}
-    forward, back = collecting._passages(sides, watched(), until)
+    _, (forward, back) = collecting._as_the_ends_saw(sides, watched(), until)
     return forward, back
+
+
+def at_the_client(sides: dict[str, Side]) -> tuple[dict[str, Side], tuple[Any, ...]]:
+    return collecting._as_the_ends_saw(sides, watched(fault=Fault(FLOW, placement=Placement.CLIENT_SINK)), until=110.0)
 
 
 def test_who_was_on_the_way_when_the_rules_were_read_last_is_not_counted_as_missing() -> None:
@@ -37,3 +42,33 @@ def test_a_nudge_that_comes_out_has_crossed() -> None:
     forward, _ = passages([nudged], [nudged._replace(time_s=102.00002)], until=102.5)
 
     assert forward.crossed == (nudged,)
+
+
+def test_an_end_with_a_sink_has_sent_what_fell_into_it_and_has_not_received_what_came_in_the_dark() -> None:
+    before, sunk = segment(99.0, length=7), segment(101.0, length=7, seq=8)
+    heard, unheard = segment(99.1, length=7, back=True), segment(101.5, length=7, seq=8, back=True)
+    captured = {
+        "left": Side([before, heard, unheard], []),
+        "right": Side([before, heard, unheard], []),
+        "sink": Side([sunk], []),
+    }
+
+    sides, (forward, back) = at_the_client(captured)
+
+    assert sides["left"].segments == [before, heard, sunk]
+    assert sides["right"] is captured["right"]
+    assert (forward.missing, forward.entered, back.missing, back.entered) == ((sunk,), 2, (unheard,), 2)
+    assert (forward.crossed, back.crossed) == ((), ())
+
+
+def test_what_passes_beside_the_sink_has_crossed() -> None:
+    leaked = segment(101.0, length=7)
+    captured = {
+        "left": Side([leaked], []),
+        "right": Side([leaked._replace(time_s=101.00002)], []),
+        "sink": Side([], []),
+    }
+
+    _, (forward, _) = at_the_client(captured)
+
+    assert (forward.crossed, forward.missing) == ((leaked,), ())

@@ -8,9 +8,7 @@ import pytest
 
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.core.uplink import Uplink
-from lab.run import backend
 from lab.run.outside import resolve
-from lab.testbed.ports import TestbedSpec
 
 
 @pytest.fixture
@@ -83,15 +81,3 @@ def test_a_name_that_does_not_resolve_is_said(monkeypatch: pytest.MonkeyPatch) -
         EnvironmentNotReady, match=r"nowhere\.example has no IPv4 address here: Name or service not known"
     ):
         resolve("nowhere.example:80", ipv6=False)
-
-
-def test_auto_takes_containers_where_the_server_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    containers, embedded = object(), object()
-    monkeypatch.setattr(backend, "open_docker", lambda *_: lambda _: containers)
-    monkeypatch.setattr(backend, "open_netns", lambda _: embedded)
-    far = TestbedSpec(uplink=Uplink("203.0.113.9", 443, "203.0.113.9"))
-
-    assert backend.opener("auto", None, told.append)(far) is containers
-    assert told == ["backend: docker, since the embedded one has no way out to a server outside"]
-    assert backend.opener("auto")(TestbedSpec()) is embedded

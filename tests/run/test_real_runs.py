@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from lab.core.fault import Cut, Fault, Matched
+from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Endpoint
 from lab.core.profiles import PROFILES
 from lab.core.timeline import ClockPair, Observation
+from lab.pcap.writer import PcapngWriter, Source
 from lab.report.record import Cause, NoticedBy, Outcome, Record
 from lab.run.runner import Run
 from lab.run.spec import Action, Program, RunSpec
@@ -222,15 +223,39 @@ def stepped(summary: CaptureSummary) -> CaptureSummary:
 
 
 IDLE = own(actions=())
+
+
+def swapped(summary: CaptureSummary) -> CaptureSummary:
+    return replace(summary, files={"left": summary.right, "right": summary.left})
+
+
+def emptied(summary: CaptureSummary) -> CaptureSummary:
+    """As if the sink's capture had seen nothing; the one of the way in has none of that either."""
+    return replace(summary, files={**summary.files, "sink": _without_packets(summary)})
+
+
+def _without_packets(summary: CaptureSummary) -> Path:
+    source = Source("lab-sink", "nothing", "", "", "", "")
+    path = summary.files["sink"].with_name("empty.pcapng")
+    PcapngWriter(path, source).close()
+    return path
+
+
 RUNS: dict[str, Sabotage] = {
     "wrong port": Sabotage(own(), wrong=other_port),
     "wrong port, idle": Sabotage(IDLE, wrong=other_port),
+    "wrong port, sink": Sabotage(own(placement=Placement.CLIENT_SINK), wrong=other_port),
+    "wrong port, idle, sink": Sabotage(replace(IDLE, placement=Placement.CLIENT_SINK), wrong=other_port),
+    "sink unseen": Sabotage(own(placement=Placement.CLIENT_SINK), summary=emptied),
+    "sink": Sabotage(own(placement=Placement.CLIENT_SINK)),
+    "sink, busy": Sabotage(foreign(placement=Placement.SERVER_SINK, watch_s=1.2)),
+    "sink, idle": Sabotage(replace(IDLE, placement=Placement.SERVER_SINK)),
     "one way only": Sabotage(foreign(watch_s=1.2), wrong=forward_alone),
     "healed behind the back": Sabotage(own(watch_s=2.5), at_cut=heal, after_s=0.6),
     "healed behind the back, idle": Sabotage(IDLE, at_cut=heal),
     "bystander killed": Sabotage(own(), at_cut=kill_bystander),
-    "wrong interface": Sabotage(own(), summary=lambda s: replace(s, right=s.left)),
-    "interfaces swapped": Sabotage(own(), summary=lambda s: replace(s, left=s.right, right=s.left)),
+    "wrong interface": Sabotage(own(), summary=lambda s: replace(s, files={"left": s.left, "right": s.left})),
+    "interfaces swapped": Sabotage(own(), summary=swapped),
     "packets dropped": Sabotage(own(), summary=lambda s: replace(s, dropped={"left": 1, "right": 0})),
     "clock stepped": Sabotage(own(), summary=stepped),
     "prediction off": Sabotage(own(watch_s=None, sysctls={}), at_cut=fewer_retries),
@@ -288,6 +313,10 @@ def failed(record: Record) -> set[str]:
     [
         ("wrong port", "nothing-crossed"),
         ("wrong port, idle", "rule-matched-forward"),
+        ("wrong port, sink", "nothing-crossed"),
+        ("wrong port, sink", "rule-equals-capture-return"),
+        ("wrong port, idle, sink", "rule-matched-return"),
+        ("sink unseen", "rule-equals-capture-forward"),
         ("one way only", "rule-matched-return"),
         ("healed behind the back", "nothing-crossed"),
         ("healed behind the back, idle", "nothing-crossed"),
@@ -313,6 +342,15 @@ def test_the_same_run_with_nothing_in_its_way_is_confirmed_up_to_its_horizon(run
     assert record.horizon_s == pytest.approx(1.2, abs=0.3)
     assert record.ends_unresolved == ("client", "server")
     assert any(check.name == "client-horizon" for check in record.checks)
+
+
+@pytest.mark.parametrize("name", ["sink", "sink, idle", "sink, busy"])
+def test_the_same_with_a_sink_at_one_end_proves_itself_by_the_sinks_capture(runs: Batch, name: str) -> None:
+    record = runs[name]
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert (record.fault.matched.forward or 0) >= 1
+    assert (record.fault.matched.return_ or 0) >= 1
 
 
 def test_a_prediction_that_is_off_is_refuted(runs: Batch) -> None:

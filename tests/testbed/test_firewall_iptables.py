@@ -29,7 +29,7 @@ def test_only_the_mangle_tables_come_into_being(places: Places) -> None:
 
 
 def test_a_change_by_another_process_between_reading_and_commit_is_kept(places: Places) -> None:
-    assert places.router.call(_commit_after_somebody_else) == ["lab-fault-0", "others"]
+    assert places.router.call(_commit_after_somebody_else) == ["lab-fault-0-forward", "others"]
 
 
 def test_a_commit_that_never_succeeds_is_an_error_with_the_kernels_reason(places: Places) -> None:
@@ -90,7 +90,7 @@ def _commit_after_somebody_else() -> list[str]:
     rules.enforce(0, FAULT)
     table = tables._Table()
     chains = sorted(chain.name for chain in table.chains)
-    assert table.get_target(table.first_rule("FORWARD")) == b"lab-fault-0"
+    assert table.get_target(table.first_rule("FORWARD")) == b"lab-fault-0-forward"
     return [name for name in chains if name.startswith(("lab-fault", "others"))]
 
 

@@ -76,3 +76,46 @@ def test_a_link_to_elsewhere_is_refused(root: Path, tmp_path: Path) -> None:
 
     with pytest.raises(EnvironmentNotReady), runtime.runtime_folder():
         pass
+
+
+FORKED = """
+import os, time
+from lab.testbed.runtime import runtime_folder
+with runtime_folder() as folder:
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+    print(folder, child, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.usefixtures("root")
+def test_a_fork_that_outlives_its_owner_does_not_hold_the_folder() -> None:
+    with subprocess.Popen([sys.executable, "-c", FORKED], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        folder, child = owner.stdout.readline().split()
+        try:
+            owner.wait()
+            assert runtime.stale() == [Path(folder)]
+        finally:
+            os.kill(int(child), 9)
+
+
+FORK_ENDS = """
+import os, sys
+from lab.testbed import runtime
+with runtime.runtime_folder() as folder:
+    if not os.fork():
+        sys.exit()
+    os.wait()
+    print(folder.is_dir(), runtime.stale())
+print(folder.exists())
+"""
+
+
+@pytest.mark.usefixtures("root")
+def test_a_forks_end_leaves_its_owners_folder() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK_ENDS], stdout=subprocess.PIPE, text=True, check=True)
+
+    assert done.stdout == "True []\nFalse\n"

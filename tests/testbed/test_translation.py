@@ -10,7 +10,8 @@ import pytest
 from lab.core.fault import Fault, Matched
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import TcpState
-from lab.testbed import conntrack, translation
+from lab.testbed import translation
+from lab.testbed.conntrack import passing_flows
 from lab.testbed.firewall import Firewall, open_firewall
 from lab.testbed.sockets import list_sockets
 from lab.testbed.translation import Translation, open_translation
@@ -34,7 +35,7 @@ def test_the_far_end_knows_the_router_and_the_router_tells_who_that_is(
     places: Places, family: socket.AddressFamily
 ) -> None:
     flow = places.connect(family)
-    told = places.router.call(conntrack.translations)
+    told = places.router.call(_translations)
 
     assert places.server.call(_peers) == {ROUTER[family]}
     assert told == {flow: FourTuple(Endpoint(ROUTER[family], flow.client.port), flow.server)}
@@ -67,7 +68,7 @@ def test_what_comes_back_for_a_forgotten_flow_is_dropped_unanswered(places: Plac
     places.server.call(send, flow, b"are you there?")
     time.sleep(WATCHED_S)
 
-    assert places.router.call(conntrack.translations) == {}
+    assert places.router.call(_translations) == {}
     assert places.server.call(_states) == {TcpState.ESTABLISHED}, "a RST of the router's would have ended it"
 
 
@@ -77,7 +78,7 @@ def test_without_the_rules_nothing_is_translated(places: Places) -> None:
     places.connect()
 
     assert places.server.call(_peers) == {"192.0.2.2"}
-    assert places.router.call(conntrack.translations) == {}
+    assert places.router.call(_translations) == {}
 
 
 def test_the_settings_that_keep_a_translation_are_those_that_the_kernel_has() -> None:
@@ -92,6 +93,10 @@ _kept: dict[str, Translation | Firewall] = {}
 
 def _translate() -> None:
     _kept["translation"] = open_translation(RIGHT, list(ROUTER.values()))
+
+
+def _translations() -> dict[FourTuple, FourTuple]:
+    return {one.flow: one.translated for one in passing_flows() if one.translated is not None}
 
 
 def _take_back() -> None:

@@ -1,21 +1,23 @@
-"""What runs in a process of its own in a node, and how it is called: the firewall and the capture."""
+"""What runs in a process of its own in a node, and how it is called: the firewall, the capture and the sink."""
 
+import contextlib
 import importlib
 import pickle
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from lab.core.fault import Fault, Matched
-from lab.core.flow import FourTuple
 from lab.testbed.agent.loop import Loop
 from lab.testbed.agent.rpc import serve, serve_in
 from lab.testbed.translation import Translation
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
+SINK: Final = "sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,9 @@ class Premises:
     right: str
     """The interface towards the server; with an uplink the one that leads out."""
 
+    sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What to capture in place of those two, as ``lab.testbed.capture.Capture.of`` takes it."""
+
 
 def _host_firewall(premises: Premises, channel: socket.socket) -> None:
     # Nothing but this blocking read lies before a cut.
@@ -39,9 +44,16 @@ def _host_firewall(premises: Premises, channel: socket.socket) -> None:
 
 def _host_capture(premises: Premises, channel: socket.socket) -> None:
     loop = Loop()
-    capture = _made("lab.testbed.capture", "Capture", premises.left, premises.right)
+    capture = _made("lab.testbed.capture", "open_capture", premises.left, premises.right, premises.sides)
     serve_in(loop, CaptureService(loop, capture), channel)
     loop.run()
+
+
+def _host_sink(premises: Premises, channel: socket.socket) -> None:  # noqa: ARG001 - every service is started so
+    loop = Loop()
+    with contextlib.closing(SinkService(loop)) as sink:
+        serve_in(loop, sink, channel)
+        loop.run()
 
 
 class FirewallService:
@@ -85,12 +97,6 @@ class FirewallService:
 
         self._translation = open_translation(interface, addresses)
 
-    def translations(self) -> dict[FourTuple, FourTuple]:
-        """As ``Router.translations``."""
-        from lab.testbed.conntrack import translations
-
-        return {} if self._translation is None else translations()
-
     def _fault(self, packed: bytes) -> Fault:
         fault = self._faults.get(packed)
         if fault is None:
@@ -121,11 +127,15 @@ class CaptureService:
         self._loop = loop
         self._capture = capture
 
-    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int) -> None:
+    def start(self, folder: Path, filter_expression: str | None, ring_bytes: int, limit_bytes: int = 0) -> None:
         """Begin; when this returns, packets are being caught."""
-        self._capture.start(folder, filter_expression, ring_bytes)
+        self._capture.start(folder, filter_expression, ring_bytes, limit_bytes)
         for fd in self._capture.filenos:
             self._loop.add_reader(fd, self._on_readable)
+
+    def flush(self) -> object:
+        """Write what was caught until now, and go on."""
+        return self._capture.flush()
 
     def stop(self) -> object:
         """Drain, close and summarise."""
@@ -141,6 +151,39 @@ class CaptureService:
     def _forget(self) -> None:
         for fd in self._capture.filenos:
             self._loop.remove_reader(fd)
+
+
+class SinkService:
+    """A sink and the capture of its device.
+
+    Args:
+        loop: Of the sink's process.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._sink: Any = None
+        self._capture: CaptureService | None = None
+
+    def open(self, folder: Path | None) -> None:
+        """Make the sink, and capture what falls into it where there is a folder; idempotent."""
+        if self._sink is not None:
+            return
+        sink = importlib.import_module("lab.testbed.sink")
+        self._sink = sink.Sink()
+        if folder is not None:
+            capture = importlib.import_module("lab.testbed.capture").Capture
+            self._capture = CaptureService(self._loop, capture.of({SINK: (sink.DEVICE, sink.DESCRIPTION)}))
+            self._capture.start(folder, None, 0)
+
+    def stop(self) -> object:
+        """Drain and close the capture and summarise it, None where there is none; the sink stays."""
+        return None if self._capture is None else self._capture.stop()
+
+    def close(self) -> None:
+        """Remove the sink; idempotent."""
+        if self._sink is not None:
+            self._sink.close()
 
 
 class _Broken:
@@ -166,5 +209,20 @@ def _made(module: str, factory: str, *args: object) -> object:
 HOSTED: Final[dict[str, Callable[[Premises, socket.socket], None]]] = {
     FIREWALL: _host_firewall,
     CAPTURE: _host_capture,
+    SINK: _host_sink,
 }
 """A new service is a line here, and a proxy for callers."""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Be a service of the namespace that this process is in, until the caller closes its end.
+
+    Args:
+        argv: The service's name, the descriptor of its channel, and the fields of ``Premises``.
+    """
+    name, descriptor, firewall, left, right = argv
+    HOSTED[name](Premises(firewall, left, right), socket.socket(fileno=int(descriptor)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -12,11 +12,11 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
-from lab.testbed.agent.hosted import CAPTURE, FIREWALL, pack
+from lab.testbed.agent.hosted import CAPTURE, FIREWALL, SINK, pack
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel, too_many_files
 from lab.testbed.names import ROUTER, Addresses
-from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, SocketTrack
+from lab.testbed.ports import CaptureSummary, Counters, CutReceipt, PassingFlow, SocketTrack
 
 _DRAIN_TIMEOUT_S = 120.0
 """How long a capture may take to write what it still holds."""
@@ -123,6 +123,10 @@ class AgentNode:
         """Set a sysctl in the namespace."""
         self._channel.call("write_sysctl", name, value)
 
+    def ask(self, method: str, *args: object) -> object:
+        """What the agent answers that this kind of node alone is asked."""
+        return self._channel.call(method, *args)
+
     def process(self, number: int) -> AgentProcess | None:
         """The program of a number."""
         return self._processes.get(number)
@@ -182,8 +186,8 @@ class AgentRouter(AgentNode):
     Args:
         channel: To the node's agent.
         addresses: What the other nodes know it by.
-        client: Where the rules of a misplaced forward drop go.
-        server: Where those of a misplaced return drop go.
+        client: Where the rules go of a hole in the client's namespace.
+        server: The same for the server's.
         surroundings: As for ``AgentNode``.
     """
 
@@ -198,6 +202,9 @@ class AgentRouter(AgentNode):
         super().__init__(ROUTER, channel, addresses, surroundings)
         self._senders = {Direction.FORWARD: client, Direction.RETURN: server}
         self._known: dict[Fault, list[tuple[Channel, bytes]]] = {}
+        self._sinks: list[Channel] = []
+        self._folder: Path | None = None
+        """Of the capture that runs."""
 
     @property
     def firewall(self) -> str:
@@ -226,18 +233,31 @@ class AgentRouter(AgentNode):
         """Give what leaves by an interface the router's own address there; see ``open_translation``."""
         self.service(FIREWALL).call("translate", interface, list(addresses))
 
-    def translations(self) -> Mapping[FourTuple, FourTuple]:
-        """Connections out by the uplink, as the client has them and as the far end does."""
-        found: Mapping[FourTuple, FourTuple] = self.service(FIREWALL).call("translations")
-        return found
+    def flows(self) -> Sequence[PassingFlow]:
+        """The TCP flows that pass."""
+        # Connection tracking begins with the firewall.
+        self.service(FIREWALL)
+        flows: Sequence[PassingFlow] = self._channel.call("flows")
+        return flows
 
-    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+    def start_capture(
+        self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0
+    ) -> None:
         """Capture both interfaces."""
-        self.service(CAPTURE).call("start", folder.absolute(), filter_expression, ring_bytes)
+        self._folder = folder.absolute()
+        self.service(CAPTURE).call("start", self._folder, filter_expression, ring_bytes, limit_bytes)
+
+    def flush_capture(self) -> CaptureSummary:
+        """Write what was caught until now, and go on."""
+        summary: CaptureSummary = self.service(CAPTURE).call("flush", timeout_s=_DRAIN_TIMEOUT_S)
+        return summary
 
     def stop_capture(self) -> CaptureSummary:
         """Drain, close and summarise."""
         summary: CaptureSummary = self.service(CAPTURE).call("stop", timeout_s=_DRAIN_TIMEOUT_S)
+        for sink in self._sinks:
+            part: CaptureSummary | None = sink.call("stop", timeout_s=_DRAIN_TIMEOUT_S)
+            summary = summary if part is None else _joined(summary, part)
         return summary
 
     def _enforce(self, method: str, fault: Fault) -> CutReceipt:
@@ -245,9 +265,11 @@ class AgentRouter(AgentNode):
         return CutReceipt(min(began for began, _ in receipts), max(done for _, done in receipts))
 
     def _parts(self, fault: Fault) -> list[tuple[Channel, bytes]]:
-        """Whose rules make the fault: the router's, or in the wrong placement those of each sender."""
+        """Whose rules make the fault: the router's, those of one end, or those of each sender."""
         parts = self._known.get(fault)
         if parts is None:
+            if fault.placement.sunk is not None:
+                self._open_sink(self._senders[fault.placement.sunk])
             parts = [(node.service(FIREWALL), pack(part)) for node, part in self._split(fault)]
             self._known[fault] = parts
         return parts
@@ -255,4 +277,22 @@ class AgentRouter(AgentNode):
     def _split(self, fault: Fault) -> list[tuple[AgentNode, Fault]]:
         if fault.placement is Placement.ROUTER:
             return [(self, fault)]
+        if fault.placement.sunk is not None:
+            return [(self._senders[fault.placement.sunk], fault)]
         return [(self._senders[one], replace(fault, direction=Cut(one.value))) for one in fault.direction.directions]
+
+    def _open_sink(self, node: AgentNode) -> None:
+        sink = node.service(SINK)
+        sink.call("open", self._folder)
+        if sink not in self._sinks:
+            self._sinks.append(sink)
+
+
+def _joined(router: CaptureSummary, sink: CaptureSummary) -> CaptureSummary:
+    """One summary of both; the sink's capture began when there was a sink, before which nothing could fall into it."""
+    return replace(
+        router,
+        files={**router.files, **sink.files},
+        packets={**router.packets, **sink.packets},
+        dropped={**router.dropped, **sink.dropped},
+    )

@@ -6,10 +6,11 @@ from lab.core.errors import UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.testbed.agent.loop import Loop
+from lab.testbed.conntrack import date_flows, passing_flows
 from lab.testbed.counters import read_counters
 from lab.testbed.names import CLIENT, SERVER
 from lab.testbed.nudge import nudge
-from lab.testbed.ports import SocketTrack
+from lab.testbed.ports import PassingFlow, SocketTrack
 from lab.testbed.socket_options import socket_options
 from lab.testbed.sockets import SocketTable, list_sockets
 from lab.testbed.watcher import SocketWatcher
@@ -31,6 +32,7 @@ class Observing:
         self._node = node
         self._watchers: dict[FourTuple, SocketWatcher] = {}
         self._table: SocketTable | None = None
+        self._dated = False
 
     def sockets(self) -> Sequence[SocketSample]:
         """Every TCP socket of the namespace."""
@@ -47,6 +49,13 @@ class Observing:
     def counters(self) -> Mapping[str, int]:
         """All counters of the namespace."""
         return read_counters()
+
+    def flows(self) -> Sequence[PassingFlow]:
+        """The TCP flows that pass this node; they are dated from the first call on."""
+        if not self._dated:
+            self._dated = True
+            date_flows()
+        return passing_flows()
 
     def watch(self, flow: FourTuple) -> None:
         """Sample this node's socket of the flow from now on; idempotent.

@@ -12,6 +12,7 @@ One engine may be shared by threads: each request takes a connection of its own 
 import contextlib
 import os
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,14 +49,14 @@ class Engine:
     version: str
     """20.10.24, say."""
 
-    api: tuple[int, int]
+    api_version: tuple[int, int]
     """Version of its API that is spoken: at most its own."""
 
     info: Mapping[str, Any] = field(repr=False)
     """What ``docker info`` shows."""
 
     @property
-    def socket(self) -> Path:
+    def socket_path(self) -> Path:
         """Its Unix socket.
 
         Raises:
@@ -116,10 +117,11 @@ def connect(timeout_s: float = TIMEOUT_S) -> Engine:
     from docker.errors import DockerException, InvalidVersion
 
     place = address()
+    _require_listener(place)
     try:
         client = docker.DockerClient(base_url=place, timeout=timeout_s, max_pool_size=_POOL)
     except InvalidVersion as error:
-        raise _too_old(str(error)) from error
+        raise _too_old("its API is below the oldest that the Docker SDK speaks") from error
     except (DockerException, OSError, ValueError) as error:
         raise _unreachable(place, error) from error
     try:
@@ -137,7 +139,7 @@ def address() -> str:
 
 
 @contextlib.contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
+def engine_errors(doing: str = "using it") -> Iterator[None]:
     """Turn errors of the Docker SDK and of Testcontainers into the lab's.
 
     Args:
@@ -208,6 +210,18 @@ def _greet(client: "DockerClient", place: str) -> Engine:
     if api < OLDEST_API:
         raise _too_old(f"it is {version.get('Version')} and speaks API {client.api.api_version}")
     return Engine(client, place, str(version.get("Version", "unknown")), api, info)
+
+
+def _require_listener(place: str) -> None:
+    """See that something listens on a Unix socket; the SDK would leave its own socket open where nothing does."""
+    if not place.startswith(_UNIX):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(TIMEOUT_S)
+        try:
+            probe.connect(place.removeprefix(_UNIX))
+        except OSError as error:
+            raise _unreachable(place, error) from error
 
 
 def _pair(version: str) -> tuple[int, int]:

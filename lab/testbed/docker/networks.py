@@ -71,7 +71,7 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=_UNPROTECTED if engine.api >= _UNPROTECTED_SINCE else {},
+            options=_UNPROTECTED if engine.api_version >= _UNPROTECTED_SINCE else {},
             labels=labels,
         )
     return _link(network)

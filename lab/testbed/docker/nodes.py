@@ -117,20 +117,31 @@ class ContainerRouter(AgentRouter, Fixed):
 
     write_sysctl = Fixed.write_sysctl
 
-    def start_capture(self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0) -> None:
+    def start_capture(
+        self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0
+    ) -> None:
         """Capture both interfaces into the shared folder; the files move to ``folder`` at the end."""
         self._captures += 1
         name = str(self._captures)
         shared_path(self._shared, name)
-        super().start_capture(Path(FOLDER, CAPTURES, name), filter_expression=filter_expression, ring_bytes=ring_bytes)
+        super().start_capture(
+            Path(FOLDER, CAPTURES, name),
+            filter_expression=filter_expression,
+            ring_bytes=ring_bytes,
+            limit_bytes=limit_bytes,
+        )
         self._wanted = folder.absolute()
+
+    def flush_capture(self) -> CaptureSummary:
+        """Write what was caught until now, and go on."""
+        return _moved(super().flush_capture(), self._shared / CAPTURES / str(self._captures))
 
     def stop_capture(self) -> CaptureSummary:
         """Drain, close, summarise, and bring the files."""
         summary = super().stop_capture()
         wanted = self._wanted or Path()
         self.salvage()
-        return replace(summary, left=wanted / summary.left.name, right=wanted / summary.right.name)
+        return _moved(summary, wanted)
 
     def salvage(self) -> None:
         """Bring what a capture has written so far to where it was wanted, whatever became of the router."""
@@ -141,3 +152,15 @@ class ContainerRouter(AgentRouter, Fixed):
             shutil.copyfile(path, self._wanted / path.name)
             path.unlink()
         self._wanted = None
+
+
+def _moved(summary: CaptureSummary, folder: Path) -> CaptureSummary:
+    """The same with its files in another folder."""
+    return replace(
+        summary,
+        files={side: folder / path.name for side, path in summary.files.items()},
+        pieces={
+            side: tuple(replace(one, path=folder / one.path.name) for one in pieces)
+            for side, pieces in summary.pieces.items()
+        },
+    )

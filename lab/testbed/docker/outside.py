@@ -49,7 +49,7 @@ def find_way(engine: Engine, uplink: Uplink) -> Way:
             fix="use an engine that runs as root, or a server in a container on one of this engine's bridge networks",
         )
     _require_route(uplink)
-    if uplink.ipv6 and engine.api < _TRANSLATES_IPV6_SINCE:
+    if uplink.ipv6 and engine.api_version < _TRANSLATES_IPV6_SINCE:
         raise Unsupported(
             f"Docker {engine.version} does not translate IPv6: answers from {uplink} would not find back.",
             fix="use IPv4, or Docker 27 or newer",

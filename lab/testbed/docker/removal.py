@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from lab.testbed.docker.labels import Owner, of_owner, owner_of
+from lab.testbed.docker.labels import ROLE, Owner, of_owner, owner_of
+from lab.testbed.docker.parting import ATTACH, NotRestored, part
 from lab.testbed.docker.wire import Api, Refused
 
 AT_ONCE = 8
@@ -19,6 +20,9 @@ SETTLE_S = 2.0
 
 SLOWNESS = 5
 """A settle time is at least this many times the slowest answer: where those are slow, so is what is under way."""
+
+LONGEST_SETTLE_S = 4.0
+"""However slow it is: the rest of the time is for removing."""
 
 PAUSE_S = 0.1
 """Between two looks."""
@@ -130,7 +134,7 @@ def remove_all_of(
             empty_since = None
         else:
             empty_since = None if left else empty_since or asked
-            settle_s = max(settle_s, SLOWNESS * (answered - asked))
+            settle_s = max(settle_s, min(SLOWNESS * (answered - asked), LONGEST_SETTLE_S))
         if empty_since is not None and clock() - empty_since >= settle_s:
             return True
         sleep(PAUSE_S)
@@ -144,13 +148,16 @@ def _thing(kind: Kind, id_: str, name: str, labels: dict[str, str] | None) -> Th
 def _remove(api: Api, thing: Thing) -> bool:
     """Whether it is gone by this call's doing."""
     try:
-        if thing.kind is Kind.CONTAINER:
+        if thing.labels.get(ROLE) == ATTACH:
+            # What it has joined is not the lab's to remove, but to restore.
+            part(api, thing.id, thing.labels)
+        elif thing.kind is Kind.CONTAINER:
             api.delete("containers", thing.id, force=1, v=1)
         elif thing.kind is Kind.NETWORK:
             _remove_network(api, thing.id)
         else:
             api.delete("volumes", thing.id, force=1)
-    except (Refused, OSError, http.client.HTTPException):
+    except (Refused, NotRestored, OSError, http.client.HTTPException):
         # Gone, being removed by another, busy, or out of reach: whoever asked looks again.
         return False
     return True

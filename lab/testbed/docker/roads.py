@@ -41,7 +41,9 @@ _MAIN_TABLE = 254
 
 
 def await_nics(count: int) -> tuple[Nic, ...]:
-    """The interfaces, once there are as many as wanted and each has an IPv4 address and no tentative one.
+    """The interfaces, once there are as many as wanted and each has a usable address of both families.
+
+    An engine that attaches a running container gives the interface its addresses one after the other.
 
     Raises:
         EnvironmentNotReady: they did not come.
@@ -56,6 +58,12 @@ def await_nics(count: int) -> tuple[Nic, ...]:
                 )
             time.sleep(_POLL_S)
     return nics
+
+
+def read_nics() -> tuple[Nic, ...]:
+    """The interfaces as they are."""
+    with _kernel() as kernel:
+        return _nics(kernel)
 
 
 def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
@@ -129,9 +137,9 @@ def _nics(kernel: "IPRoute") -> tuple[Nic, ...]:
         usable = not message.get_attr("IFA_FLAGS", 0) & _TENTATIVE
         if message["scope"] == _GLOBAL and message["index"] != _LOOPBACK:
             address = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
-            addresses.setdefault(message["index"], []).append(address if usable else "")
+            addresses.setdefault(message["index"], []).extend([address] if usable else [])
     return tuple(Nic(socket.if_indextoname(index), index, tuple(all_)) for index, all_ in sorted(addresses.items()))
 
 
 def _is_complete(nic: Nic) -> bool:
-    return any("." in address for address in nic.addresses) and "" not in nic.addresses
+    return any("." in address for address in nic.addresses) and any(":" in address for address in nic.addresses)

@@ -41,7 +41,7 @@ def set_routes(destinations: Sequence[str], gateway: str) -> None:
     """Send what goes to these networks through a gateway, in place of any other route to them.
 
     Raises:
-        EnvironmentNotReady: NET_ADMIN is missing.
+        PermissionError: NET_ADMIN is missing.
         UsageError: the kernel refuses a route.
     """
     from pyroute2 import IPRoute
@@ -53,9 +53,7 @@ def set_routes(destinations: Sequence[str], gateway: str) -> None:
                 kernel.route("replace", dst=destination, gateway=gateway, family=_family(gateway))
             except NetlinkError as error:
                 if error.code == errno.EPERM:
-                    raise EnvironmentNotReady(
-                        "Routes need a capability that this container lacks.", fix="cap_add: [NET_ADMIN]"
-                    ) from error
+                    raise PermissionError(error.code, "routes") from error
                 raise UsageError(f"The kernel refuses {destination} via {gateway}: {error}.") from error
 
 
@@ -76,9 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         interface = interface_towards(options.via)
         ethtool.switch_offloads_off(interface)
         set_routes(options.to, options.via)
-    except (LabError, PermissionError) as error:
+    except PermissionError:
+        sys.stderr.write("Routes and offloads need a capability that this container lacks. Fix: cap_add: [NET_ADMIN]\n")
+        return EnvironmentNotReady.exit_code
+    except LabError as error:
         sys.stderr.write(f"{error}\n")
-        return error.exit_code if isinstance(error, LabError) else EnvironmentNotReady.exit_code
+        return error.exit_code
     sys.stdout.write(f"{', '.join(options.to)} via {options.via} on {interface}; offloads off\n")
     sys.stdout.flush()
     READY.touch()

@@ -61,10 +61,6 @@ class Seat:
     offloads: bool
     """Leave TSO, GSO and GRO on."""
 
-    forwards_merged: bool
-    """Leave TSO and GSO on, and switch GRO off: what comes from outside may be merged already, and shall leave as it
-    came, so that both sides of the hole show the same segments."""
-
     firewall: str
     left: str
     """The router's interface towards the client; elsewhere the only one."""
@@ -74,3 +70,7 @@ class Seat:
 
     at_once: tuple[str, ...] = ()
     """Services that are started before they are asked for."""
+
+    forwards_merged: bool = False
+    """Leave TSO and GSO on, and switch GRO off: what comes from outside may be merged already, and shall leave as it
+    came, so that both sides of the hole show the same segments."""

@@ -24,7 +24,9 @@ class ForkedServices:
     """
 
     def __init__(self, premises: Premises, at_once: Sequence[str]) -> None:
-        self._premises = premises
+        self.premises = premises
+        """For the services that start from now on."""
+
         # The kernel reaps the services; commands are awaited by their process descriptors.
         self._waiting = {name: self._fork(name) for name in at_once}
 
@@ -39,7 +41,7 @@ class ForkedServices:
         near, far = socket.socketpair()
         if os.fork() == 0:
             near.close()
-            become(lambda: _run(name, self._premises, far))
+            become(lambda: _run(name, self.premises, far))
         far.close()
         return near
 

@@ -20,7 +20,7 @@ from lab.testbed.docker.removal import remove_all_of
 from lab.testbed.docker.wire import Api, Refused
 
 MARK: Final = "blackhole-lab-standby"
-"""Among its arguments, for whoever looks at the list of processes."""
+"""Among its arguments, before its socket's descriptor and its owner: for whoever looks at the list of processes."""
 
 RELIEVED: Final = b"relieved\n"
 """Said by the owner once the reaper watches."""
@@ -31,6 +31,8 @@ DISMISSED: Final = b"bye\n"
 _CREATE_TIMEOUT_S = 60.0
 _HEADER_BYTES = 8
 _LONGEST_LINE = 1 << 16
+_MOST_SAID = 1 << 13
+"""Of a container that fails, what the owner is told."""
 
 
 def main() -> None:
@@ -80,7 +82,7 @@ def _await(owner: socket.socket, output: http.client.HTTPConnection) -> None:
         if not some:
             _tell(owner, ended=_plain(said))
             return
-        said = (said + some)[-_LONGEST_LINE:]
+        said = (said + some)[:_MOST_SAID]
 
 
 def _plain(stream: bytes) -> str:

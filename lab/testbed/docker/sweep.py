@@ -50,4 +50,4 @@ def local_engines() -> Iterator[Api]:
     with engine:
         # Elsewhere, other processes have the same ids.
         if engine.is_here:
-            yield Api(engine.socket, ".".join(map(str, engine.api)))
+            yield Api(engine.socket_path, ".".join(map(str, engine.api_version)))

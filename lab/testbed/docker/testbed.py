@@ -15,7 +15,7 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL
 from lab.testbed.agent.sysctl import HIDDEN
 from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, settings
+from lab.testbed.docker import image, reaper, settings
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.networks import Link, join_link, make_link
@@ -80,6 +80,7 @@ class DockerTestbed:
 
         self._launchers: list[Launcher] = []
         self._router: ContainerRouter | None = None
+        self._watch: reaper.Watch | None = None
         self._stack = contextlib.ExitStack()
         try:
             self._engine = self._stack.enter_context(engines.connect())
@@ -87,11 +88,14 @@ class DockerTestbed:
             engines.arrange_ryuk(self._engine)
             self._way = None if self._spec.uplink is None else find_way(self._engine, self._spec.uplink)
             self._image = image.require_image(self._engine)
+            # Before anything is made: from here on a killed process leaves nothing.
+            self._watch = reaper.watch(self._engine, self._image)
             self._shared = self._stack.enter_context(runtime_folder())
             self._wires = Wires(NODES)
             self._stack.callback(self._wires.close)
             _alive.add(self)
             self._bring_up()
+            self._watch.wait()
         except BaseException:
             self.close()
             raise
@@ -266,6 +270,9 @@ class DockerTestbed:
             if self._router is not None:
                 ends.callback(self._router.salvage)
             ends.callback(_in_parallel, [launcher.close for launcher in self._launchers])
+        if self._watch is not None:
+            # Not where something failed above: then it is the reaper's to remove, at this process's end.
+            self._watch.close()
 
     def _let_go(self) -> None:
         """In a fork of the caller: the testbed stays the caller's."""

@@ -36,7 +36,7 @@ class FakeEngine:
     listed: Sequence[Mapping[str, Any]] = (*OTHERS, PROJECT)
     running: Sequence[Mapping[str, Any]] = ()
     is_rootless: bool = False
-    api: tuple[int, int] = (1, 47)
+    api_version: tuple[int, int] = (1, 47)
     version: str = "27.3.1"
     client: Any = None
 
@@ -79,7 +79,7 @@ def test_a_rootless_engine_has_a_user_mode_stack_in_the_way() -> None:
 def test_an_engine_that_does_not_translate_ipv6_has_no_way_back() -> None:
     assert find_way(made(), to("2001:db8::9")) == Way(None)
     with pytest.raises(Unsupported, match=r"Docker 20\.10\.24 does not translate IPv6.*Docker 27"):
-        find_way(made(api=(1, 41), version="20.10.24"), to("2001:db8::9"))
+        find_way(made(api_version=(1, 41), version="20.10.24"), to("2001:db8::9"))
 
 
 def test_this_machine_on_a_bridge_is_no_container_of_that_network(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""The images, compose.yaml, and what brings an engine to CI."""

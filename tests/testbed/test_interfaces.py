@@ -1,0 +1,18 @@
+import pytest
+
+from lab.core.errors import UsageError
+from lab.testbed.interfaces import find_interface
+from tests.testbed.places import LEFT, RIGHT, three_places
+
+
+def test_an_interface_is_found_by_its_name_an_address_or_its_network() -> None:
+    with three_places() as places:
+        for text in (LEFT, "192.0.2.1", "192.0.2.0/24", "2001:db8:1::1", "2001:db8:1::/64"):
+            assert places.router.call(find_interface, text) == LEFT
+        assert places.router.call(find_interface, "198.51.100.0/24") == RIGHT
+
+
+@pytest.mark.parametrize("text", ["nix0", "203.0.113.1", "0.0.0.0/0", "2001:db8:3::/64", "", "lo", "127.0.0.1"])
+def test_none_or_several_is_a_usage_error_that_lists_them(text: str) -> None:
+    with three_places() as places, pytest.raises(UsageError, match=f"{LEFT} 192.0.2.1 .*{RIGHT} 198.51.100.1"):
+        places.router.call(find_interface, text)
