@@ -104,14 +104,14 @@ class Outside:
 
 
 @contextlib.contextmanager
-def network(engine: Engine) -> Iterator[str]:
-    """A bridge network of the test's own, with both families; its name."""
+def network(engine: Engine, *, ipv6: bool) -> Iterator[str]:
+    """A bridge network of the test's own, of IPv4 and where wanted IPv6; its name."""
     from docker.types import IPAMConfig, IPAMPool
 
     name = f"outside-{secrets.token_hex(4)}"
-    pools = [IPAMPool(subnet=f"fd00:{secrets.token_hex(2)}:{secrets.token_hex(2)}:1::/64")]
+    pools = [IPAMPool(subnet=f"fd00:{secrets.token_hex(2)}:{secrets.token_hex(2)}:1::/64")] if ipv6 else []
     made = engine.client.networks.create(
-        name, enable_ipv6=True, ipam=IPAMConfig(pool_configs=pools), labels=labels("", "outside")
+        name, enable_ipv6=ipv6, ipam=IPAMConfig(pool_configs=pools), labels=labels("", "outside")
     )
     try:
         yield name

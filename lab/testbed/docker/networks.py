@@ -32,6 +32,11 @@ class Link:
         """What the engine calls it."""
         return str(self.network.name)
 
+    @property
+    def families(self) -> str:
+        """46, 4 or 6."""
+        return "".join(str(version) for version in sorted({subnet.version for subnet in self.subnets}))
+
     def address(self, nics: tuple[Nic, ...], version: int) -> tuple[str, str]:
         """Interface and address on this network; the address empty where there is none of that version."""
         for nic in nics:

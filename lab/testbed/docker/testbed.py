@@ -179,7 +179,7 @@ class DockerTestbed:
         holding = Holding(
             node=node,
             image=self._image,
-            networks=[first.name, *(link.name for link in more)],
+            networks={link.name: link.families for link in (first, *more)},
             labels=labels(self._name, node),
             folder=self._shared,
             sysctls=settings.at_creation(
