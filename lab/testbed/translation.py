@@ -56,8 +56,8 @@ def open_translation(interface: str, addresses: Sequence[str]) -> Translation:
         Unsupported: this kernel has no nftables, or one without translation.
         EnvironmentNotReady: a library or a privilege is missing.
     """
-    # Imported where it is used: it loads a shared library. The legacy tables would do as well, but python-iptables does
-    # not fill in the parameters of SNAT and MASQUERADE with libxtables 12.7, and the kernel refuses those rules.
+    # Imported where it is used: it loads a shared library. Not in the legacy tables: what python-iptables makes of SNAT
+    # and MASQUERADE with libxtables 12.7 the kernel refuses (EINVAL). The two kinds of rules stand side by side.
     from lab.testbed.firewall_nftables import NftablesTranslation
 
     return NftablesTranslation(interface, addresses)
