@@ -18,7 +18,7 @@ from lab.core.segment import Segment
 from lab.core.socket import SocketSample, TcpState
 from lab.core.timeline import Observation
 from lab.core.verdict import Check
-from lab.run.patience import Patience
+from lab.run.patience import Patience, Stopped
 from lab.run.proofs import CLOCK_STEP_S
 from lab.run.settle import NUDGE_TIMEOUT_S
 from lab.run.sides import Side, kernel_segments, read_side, seen_from_sink
@@ -183,13 +183,13 @@ def attach(
         attachment: Open.
         spec: What to do.
         open_folder: Makes the folder for the captures, once it is known that there is something to cut.
-        patience: Waits.
+        patience: Waits; when it is stopped, that ends the watch.
         tell: Called with each observation as it is made.
 
     Raises:
         UsageError: no flow, or no one flow.
         InvalidRun: the container ended meanwhile.
-        KeyboardInterrupt: before the cut; after it, it ends the watch.
+        Stopped: before the cut.
     """
     chosen = choose(candidates(attachment.sockets(), spec.port), spec.flow, spec.port)
     interface = attachment.interface(chosen.local, chosen.remote)
@@ -197,13 +197,14 @@ def attach(
     folder = open_folder()
     attachment.prepare(fault, interface)
     firewall = attachment.firewall
+    patience.pause(0)
     cut = attachment.cut(fault)
     try:
         tell(Observation(cut.done_at, "lab", "cut", {"flow": str(chosen.flow), "placement": chosen.placement.value}))
         watching = _Watching(attachment, spec, fault, cut, patience, tell)
         ended = watching.watch()
         until = patience.now()
-        nudged = watching.healed is not None or _nudge(attachment, fault)
+        bit = watching.bit if watching.healed is not None else _nudge(attachment, fault)
     finally:
         healed = attachment.heal(fault)
     if watching.healed is None:
@@ -214,16 +215,16 @@ def attach(
     healed = watching.healed or healed
     sides = {name: read_side(path, summary) for name, path in summary.files.items()}
     judged = _Judged(fault, cut, healed, sides)
-    checks = [*judged.checks(matched, summary), Check("hole-open-at-the-end", nudged, _NUDGED[nudged])]
+    checks = [*judged.checks(matched, summary), Check("dark-to-the-end", bit, _BIT[bit])]
     traffic = judged.traffic(until if watching.healed is None else summary.stopped_at, watching.healed)
     return Attached(
         fault, interface, firewall, cut, healed, until, ended, matched, track, traffic, summary, tuple(checks)
     )
 
 
-_NUDGED = {
-    True: "the rule had the lab's own last segment, or the hole was healed on time",
-    False: "the lab's own last segment did not come to the rule: somebody else has changed the rules or routes",
+_BIT = {
+    True: "the lab's own last segment came to the rule, just before the heal",
+    False: "the lab's own last segment did not come to the rule: somebody else has changed the rules",
 }
 
 
@@ -248,6 +249,8 @@ class _Watching:
         self._told = 0
         self._alive_at = cut.done_at
         self.healed: CutReceipt | None = None
+        self.bit = True
+        """Whether the rule bit just before that heal."""
 
     def watch(self) -> str:
         """Until the end; what ended it."""
@@ -256,14 +259,14 @@ class _Watching:
                 if (ended := self._look()) is not None:
                     return ended
                 self._patience.pause(LOOK_S)
-        except KeyboardInterrupt:
+        except Stopped:
             return "interrupted"
 
     def _look(self) -> str | None:
         now, spec = self._patience.now(), self._spec
         since = now - self._cut.done_at
         if spec.heal_after_s is not None and self.healed is None and since >= spec.heal_after_s:
-            _nudge(self._attachment, self._fault)
+            self.bit = _nudge(self._attachment, self._fault)
             self.healed = self._attachment.heal(self._fault)
             self._tell(Observation(self.healed.done_at, "lab", "heal", {}))
         track = self._attachment.track(self._fault)

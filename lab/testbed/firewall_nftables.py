@@ -100,6 +100,11 @@ class NftablesRules:
             counts += [part["counter"]["packets"] for rule in rules for part in rule if "counter" in part]
         return counts
 
+    def remove(self, number: int, fault: Fault) -> None:
+        """Remove the fault's chains."""
+        self._run("\n".join(f"delete chain {_TABLE} {_chain(number, hook)}" for hook in hooks(fault)))
+        self._jumps.pop(number, None)
+
     def close(self) -> None:
         """Remove the lab's table."""
         if self._nft is not None:

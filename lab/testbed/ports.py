@@ -332,6 +332,9 @@ class Router(Node, Protocol):
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped, read from the kernel; after a heal, the last reading."""
 
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force, counters and all; for those who make many. Idempotent."""
+
     def flows(self) -> Sequence[PassingFlow]:
         """The TCP flows that pass, from the first packet after the firewall was first asked for anything."""
 

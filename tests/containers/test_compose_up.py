@@ -100,10 +100,8 @@ def test_a_flow_goes_dark_and_comes_back(project: Project) -> None:
 
     status, fault = project.ask("POST", "/faults", {"select": {"server_port": 5000}})
     assert status in (200, 201)
-    eventually(
-        lambda: min(project.ask("GET", f"/faults/{fault['id']}")[1]["matched"].values()) > 0,
-        "losses in both directions",
-    )
+    # The server only answers, so nothing of it need be under way.
+    eventually(lambda: project.ask("GET", f"/faults/{fault['id']}")[1]["matched"]["forward"] > 1, "lost copies")
     dark = project.received()
     time.sleep(1.0)  # Four lines of the client would have come back in the light.
     assert project.received() == dark

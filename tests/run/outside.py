@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import labels
+from lab.testbed.docker.networks import unprotected
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -111,7 +112,11 @@ def network(engine: Engine, *, ipv6: bool) -> Iterator[str]:
     name = f"outside-{secrets.token_hex(4)}"
     pools = [IPAMPool(subnet=f"fd00:{secrets.token_hex(2)}:{secrets.token_hex(2)}:1::/64")] if ipv6 else []
     made = engine.client.networks.create(
-        name, enable_ipv6=ipv6, ipam=IPAMConfig(pool_configs=pools), labels=labels("", "outside")
+        name,
+        enable_ipv6=ipv6,
+        ipam=IPAMConfig(pool_configs=pools),
+        options=unprotected(engine),
+        labels=labels("", "outside"),
     )
     try:
         yield name

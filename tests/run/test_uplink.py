@@ -70,7 +70,9 @@ class HostServer:
     """A server in this process, at an address of this machine that containers reach: another kernel's namespace."""
 
     def __init__(self, address: str) -> None:
-        self._listener = socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+        self._listener = socket.create_server(
+            (address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET
+        )
         self.port: int = self._listener.getsockname()[1]
         self.errors: list[tuple[float, str | None]] = []
         self._connections: list[socket.socket] = []

@@ -97,6 +97,11 @@ class FirewallService:
 
         self._translation = open_translation(interface, addresses)
 
+    def forget(self, packed: bytes) -> None:
+        """As ``Router.forget``."""
+        self._firewall.forget(self._fault(packed))
+        del self._faults[packed]
+
     def _fault(self, packed: bytes) -> Fault:
         fault = self._faults.get(packed)
         if fault is None:

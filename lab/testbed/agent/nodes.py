@@ -233,6 +233,12 @@ class AgentRouter(AgentNode):
         """Give what leaves by an interface the router's own address there; see ``open_translation``."""
         self.service(FIREWALL).call("translate", interface, list(addresses))
 
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force."""
+        for firewall, part in self._parts(fault):
+            firewall.call("forget", part)
+        del self._known[fault]
+
     def flows(self) -> Sequence[PassingFlow]:
         """The TCP flows that pass."""
         # Connection tracking begins with the firewall.

@@ -11,13 +11,13 @@ from lab.testbed.docker.seat import Nic
 if TYPE_CHECKING:
     from docker.models.networks import Network
 
-_UNPROTECTED_SINCE = (1, 48)
+PROTECTS_SINCE = (1, 48)
 """API of engine 28.0, which drops packets to a container that come from another bridge than its own, unless told so."""
 
-_UNPROTECTED = {
-    "com.docker.network.bridge.gateway_mode_ipv4": "nat-unprotected",
-    "com.docker.network.bridge.gateway_mode_ipv6": "nat-unprotected",
-}
+GATEWAY_MODE = "com.docker.network.bridge.gateway_mode_ipv"
+"""Option of a network, the family at its end, that tells it so."""
+
+_UNPROTECTED = "nat-unprotected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,15 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=_UNPROTECTED if engine.api_version >= _UNPROTECTED_SINCE else {},
+            options=unprotected(engine),
             labels=labels,
         )
     return _link(network)
+
+
+def unprotected(engine: Engine) -> dict[str, str]:
+    """Options of a network whose containers are reached over another bridge too; none where they are anyway."""
+    return {} if engine.api_version < PROTECTS_SINCE else {f"{GATEWAY_MODE}{family}": _UNPROTECTED for family in (4, 6)}
 
 
 def _link(network: "Network") -> Link:

@@ -17,6 +17,7 @@ from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
 from lab.testbed.docker import image, reaper, settings
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.networks import Link, join_link, make_link
 from lab.testbed.docker.nodes import ContainerNode, ContainerRouter, Inside
@@ -246,7 +247,13 @@ class DockerTestbed:
         if wanted is not None:
             holder = self._holders[node].get_container_id()
             joining = Joining(node, wanted, holder, labels(self._name, "program"))
-            launcher = Launcher(self._engine, joining, channel)
+
+            def inspect(program: str) -> Inspector:
+                return Inspector(
+                    self._engine, self._image, holder, program, labels(self._name, "inspector"), self._shared
+                )
+
+            launcher = Launcher(self._engine, joining, channel, inspect)
             self._launchers.append(launcher)
         return ContainerNode(node, channel, self._addresses(node, hellos), self._inside(node, hellos), launcher)
 

@@ -58,12 +58,40 @@ def routed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with a way to everywhere and no address of its own."""
     monkeypatch.setattr(outside, "_require_route", lambda _: None)
     monkeypatch.setattr(outside, "is_own", lambda _: False)
+    monkeypatch.setattr(outside, "_bridges_ask", lambda _: True)
 
 
 @pytest.mark.parametrize("address", ["172.31.0.7", "fd00:1::7"])
 def test_a_container_on_a_bridge_of_this_engine_is_reached_on_its_own_network(address: str) -> None:
     assert find_way(made(), to(address)) == Way("project_default")
     assert find_way(made(is_rootless=True), to(address)) == Way("project_default"), "no user-mode stack lies between"
+
+
+NEW = {"api_version": (1, 51), "version": "28.5.2"}
+
+
+@pytest.mark.parametrize(
+    ("options", "engine", "asks", "open_"),
+    [
+        ({}, NEW, True, False),
+        ({}, NEW, False, True),
+        ({}, {}, True, True),
+        ({"com.docker.network.bridge.gateway_mode_ipv4": "nat-unprotected"}, NEW, True, True),
+        ({"com.docker.network.bridge.gateway_mode_ipv4": "routed"}, NEW, True, True),
+        ({"com.docker.network.bridge.gateway_mode_ipv6": "nat-unprotected"}, NEW, True, False),
+    ],
+)
+def test_a_network_whose_engine_drops_what_comes_over_another_bridge_is_refused(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], engine: dict[str, Any], asks: bool, open_: bool
+) -> None:
+    monkeypatch.setattr(outside, "_bridges_ask", lambda _: asks)
+    made_so = made(listed=[{**PROJECT, "Options": options}], **engine)
+
+    if open_:
+        assert find_way(made_so, to("172.31.0.7")) == Way("project_default")
+        return
+    with pytest.raises(Unsupported, match=r"project_default.*br_netfilter.*gateway_mode_ipv4=nat-unprotected"):
+        find_way(made_so, to("172.31.0.7"))
 
 
 @pytest.mark.parametrize("address", ["203.0.113.9", "172.31.0.1", "192.0.2.1"])
