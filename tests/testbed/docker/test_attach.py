@@ -250,6 +250,20 @@ def test_a_killed_sidecar_makes_it_invalid_and_another_container_restores(
     assert pair.state() == before
 
 
+def test_of_a_kill_of_both_the_reaper_restores(engine: Engine, pair: Pair, tmp_path: Path) -> None:
+    before = pair.state()
+    with lab_attach(pair.client, tmp_path) as process:
+        wait_for_cut(process)
+        # It shall not restore by itself before it dies.
+        process.send_signal(signal.SIGSTOP)
+        sidecars(engine, pair)[0].kill()
+        process.kill()
+        process.wait()
+
+        until(lambda: not sidecars(engine, pair), 2 * RESTORED_S)
+    assert pair.state() == before
+
+
 def test_what_a_kill_of_everything_leaves_lab_clean_restores(engine: Engine, pair: Pair, tmp_path: Path) -> None:
     """The command, its container and the reaper, all by SIGKILL and at once."""
     before = pair.state()
