@@ -182,7 +182,7 @@ CASES: dict[str, Case] = {
         ]
     ),
     "no knob": Case([*programs(), *SHORT, "--profile", "study-server"], env=HIDE),
-    "no permission": Case([*programs(), *SHORT], within=NO_NAMESPACES),
+    "no permission": Case([*programs(), *SHORT, "--backend", "netns"], within=NO_NAMESPACES),
     "read-only": Case([*programs(), *SHORT], within=READ_ONLY),
     "full": Case([*programs(client=FLOOD), *SHORT], within=TINY),
     "demo without the knob": Case([], verb="demo", env=HIDE),
