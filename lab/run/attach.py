@@ -4,6 +4,7 @@ Nothing is predicted here: the programs, their settings and the path are the use
 proved as in a run: the rules' counts are held against the captures, and nothing may have left beside the sink.
 """
 
+import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ ALIVE_S = 1.0
 
 ON_THE_WAY_S = 0.001
 """From a capture to the hook behind it: who was seen this long before a commit may have been dropped by it or not."""
+
+_NO_INTERFACE = frozenset({errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.ENETDOWN, errno.ENODEV})
+"""What a send gives where an address or a route has gone."""
 
 FIRST, NEWEST = "first", "newest"
 
@@ -199,14 +203,19 @@ def attach(
     firewall = attachment.firewall
     patience.pause(0)
     cut = attachment.cut(fault)
+    watching = _Watching(attachment, spec, fault, cut, patience, tell)
     try:
-        tell(Observation(cut.done_at, "lab", "cut", {"flow": str(chosen.flow), "placement": chosen.placement.value}))
-        watching = _Watching(attachment, spec, fault, cut, patience, tell)
-        ended = watching.watch()
-        until = patience.now()
-        bit = watching.bit if watching.healed is not None else _nudge(attachment, fault)
-    finally:
-        healed = attachment.heal(fault)
+        try:
+            tell(Observation(cut.done_at, "lab", "cut", {"flow": str(chosen.flow), "end": chosen.placement.value}))
+            ended = watching.watch()
+            until = patience.now()
+            bit = watching.bit if watching.healed is not None else _nudge(attachment, fault)
+        finally:
+            healed = attachment.heal(fault)
+    except BaseException:
+        # What was captured until then is kept.
+        attachment.salvage(folder)
+        raise
     if watching.healed is None:
         tell(Observation(healed.done_at, "lab", "heal", {}))
     matched = attachment.matched(fault)
@@ -223,7 +232,7 @@ def attach(
 
 
 _BIT = {
-    True: "the lab's own last segment came to the rule, just before the heal",
+    True: "the lab's own last segment came to the rule just before the heal, or the container had ended",
     False: "the lab's own last segment did not come to the rule: somebody else has changed the rules",
 }
 
@@ -297,12 +306,21 @@ class _Watching:
 
 
 def _nudge(attachment: "Attachment", fault: Fault) -> bool:
-    """Whether the rule has one of the lab's own segments that is sent now; True where that way is open."""
+    """Whether the rule has one of the lab's own segments that is sent now; True where that way is open.
+
+    Where the program has ended with its flow, so has the container, and the engine has taken the interface away: then
+    the flow's own segments have to do.
+    """
     sunk = fault.placement.sunk
     if sunk not in fault.direction.directions:
         return True
     before, deadline = attachment.matched(fault).of(sunk), time.monotonic() + NUDGE_TIMEOUT_S
-    attachment.nudge(fault)
+    try:
+        attachment.nudge(fault)
+    except OSError as error:
+        if error.errno not in _NO_INTERFACE:
+            raise
+        return before > 0
     while attachment.matched(fault).of(sunk) == before:
         if time.monotonic() > deadline:
             return False
