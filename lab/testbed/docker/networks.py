@@ -46,6 +46,11 @@ class Link:
         return tuple(address for version in (4, 6) if (address := self.address(nics, version)[1]))
 
 
+def options(engine: Engine) -> dict[str, str]:
+    """What a bridge network needs so that a router on it is heard."""
+    return dict(_UNPROTECTED) if engine.api_version >= _UNPROTECTED_SINCE else {}
+
+
 def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
     """Make one network; the engine chooses its IPv4 subnet, the lab a random local one of IPv6.
 
@@ -61,7 +66,7 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=_UNPROTECTED if engine.api_version >= _UNPROTECTED_SINCE else {},
+            options=options(engine),
             labels=labels,
         )
     pools = network.attrs["IPAM"]["Config"]
