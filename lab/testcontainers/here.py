@@ -32,6 +32,10 @@ class ControlHere:
         """The open flows, oldest first."""
         return [one for one, _ in self.controller.flows()]
 
+    def light(self) -> Sequence[PassingFlow]:
+        """The open flows that are not cut, oldest first."""
+        return [one for one, fault in self.controller.flows() if fault is None]
+
     def cut(self, flow: FourTuple | Selector, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
         """Put a fault in force."""
         record, _ = self.controller.cut(flow, direction=direction, scope=scope, heal_after_s=heal_after_s)

@@ -137,7 +137,9 @@ class Testbed:
     def flow(
         self, server_port: int | None = None, which: str | int | None = None, *, timeout_s: float = FLOW_TIMEOUT_S
     ) -> FourTuple:
-        """An established flow of the client's, waited for.
+        """An established flow of the client's that is not cut, waited for.
+
+        After a cut it is therefore the client's next connection: that the client has noticed.
 
         Args:
             server_port: The port that it goes to; any where None.
@@ -320,12 +322,12 @@ class Testbed:
                     engine.client.images.pull(container.image)
 
     def _established(self, port: int | None, which: str | int | None) -> list[FourTuple]:
-        """The client's established flows, oldest first."""
+        """The client's established flows that are not cut, oldest first."""
         testbed, control, _ = self._parts
         here = {(one.local, one.remote) for one in testbed.client.sockets() if one.state is TcpState.ESTABLISHED}
         return [
             one.flow
-            for one in control.flows()
+            for one in control.light()
             if one.state is TrackState.ESTABLISHED
             and (one.flow.client, one.flow.server) in here
             and port in (None, one.flow.server.port)
@@ -335,9 +337,10 @@ class Testbed:
     def _no_flow(self, port: int | None, which: str | int | None, timeout_s: float) -> str:
         leaving = f" that leaves port {which}" if isinstance(which, int) else ""
         others = ", ".join(str(one.flow) for one in self.flows()) or "none"
+        wanted = f"established flow{_to(port)}{leaving} that is not cut"
         return (
-            f"The client runs, but after {timeout_s:g} s it has no established flow{_to(port)}{leaving}; flows that "
-            f"pass: {others}. {tail(self._containers[CLIENT])}"
+            f"The client runs, but after {timeout_s:g} s it has no {wanted}; flows that the router knows: {others}. "
+            f"{tail(self._containers[CLIENT])}"
         )
 
 
