@@ -57,6 +57,7 @@ class Router(DockerContainer):
 
     Raises:
         EnvironmentNotReady: no engine.
+        UsageError: one network was given twice.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Router(DockerContainer):
         firewall: str = "auto",
         **more: Any,
     ) -> None:
+        if left is right:
+            raise UsageError("A router is between two networks; one was given twice.", fix="give two")
         with engines.connect() as engine:
             engine.require_local()
             engines.arrange_ryuk(engine)

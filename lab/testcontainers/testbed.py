@@ -279,11 +279,10 @@ class Testbed:
     def _bring_up(self) -> None:
         from lab.control.controller import Controller
 
+        # Before the testbed: where its router died, what was captured comes out at its end.
+        folder = self._out or Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="lab-capture-")))
+        folder.mkdir(parents=True, exist_ok=True)
         testbed = self._stack.enter_context(DockerTestbed(self._spec, aliases=self._aliases))
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="lab-capture-")))
-        if self._out is not None:
-            folder = self._out
-            folder.mkdir(parents=True, exist_ok=True)
         control = ControlHere(self._stack.enter_context(Controller(testbed.router, folder)))
         control.await_capture()
         self._up = testbed, control, Calm.begun()

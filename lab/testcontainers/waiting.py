@@ -21,6 +21,9 @@ LOOK_S = 0.25
 
 LAST_LINES = 5
 LISTEN_TIMEOUT_S = 60
+_ENGINES = "127.0.0.11"
+"""Where the engine itself answers names, in every network namespace that it makes."""
+
 _ALIVE = ("created", "running", "restarting")
 
 
@@ -153,8 +156,8 @@ def tail(container: "DockerContainer") -> str:
 
 
 def listeners(sockets: Sequence[SocketSample]) -> list[SocketSample]:
-    """The listening ones."""
-    return [one for one in sockets if one.state is TcpState.LISTEN]
+    """The listening ones of the container's programs."""
+    return [one for one in sockets if one.state is TcpState.LISTEN and one.local.address != _ENGINES]
 
 
 def is_loopback(listener: SocketSample) -> bool:

@@ -238,7 +238,7 @@ def test_a_server_that_ends_at_once_is_named_with_its_last_words(
 
 def test_a_server_that_listens_elsewhere_is_told_from_one_that_does_not(app: str) -> None:
     wait = ListeningWaitStrategy(5000).with_startup_timeout(2)
-    with pytest.raises(UsageError, match=r"after 2 s nothing in it listens on port 5000 .* listens on \[::\]:8080"):
+    with pytest.raises(UsageError, match=r"after 2 s nothing in it listens on port 5000 .*; it listens on \[::\]:8080"):
         Testbed(client(app), server(app).waiting_for(wait)).start()
 
 
@@ -361,9 +361,10 @@ def test_a_thread_of_the_test_may_cut_while_another_waits(testbed: Testbed) -> N
     assert len(cuts) == 2
 
 
-def test_a_testbed_whose_router_died_says_so_and_is_removed(app: str, engine: Engine) -> None:
+def test_a_testbed_whose_router_died_says_so_and_is_removed(app: str, engine: Engine, tmp_path: Path) -> None:
     before = left(engine)
-    with Testbed(client(app), server(app)) as testbed:
+    with Testbed(client(app), server(app), out=tmp_path) as testbed:
+        testbed.flow(PORT)
         holder = engine.client.containers.get(testbed._parts[0].holder("router"))
         holder.kill()
         began = time.monotonic()
@@ -372,3 +373,4 @@ def test_a_testbed_whose_router_died_says_so_and_is_removed(app: str, engine: En
         assert time.monotonic() - began < 10
 
     assert left(engine) == before
+    assert {path.name for path in tmp_path.iterdir()} >= {"left.pcapng", "right.pcapng", "client.log"}
