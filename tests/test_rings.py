@@ -29,6 +29,7 @@ INWARDS = {
     "report": {"core", "pcap", "report"},
     "run": {"core", "pcap", "testbed", "report", "run"},
     "control": {"core", "pcap", "testbed", "control"},
+    "testcontainers": {"core", "pcap", "testbed", "control", "testcontainers"},
     "programs": {"core", "programs"},
     "experiments": {"core", "pcap", "testbed", "report", "run", "experiments"},
     "cli": {"core", "pcap", "testbed", "report", "run", "control", "programs", "cli"},
@@ -36,7 +37,7 @@ INWARDS = {
 """Each ring, and those that it may import."""
 
 PLACES = {
-    "docker": ("testbed/docker/",),
+    "docker": ("testbed/docker/", "testcontainers/"),
     "fastapi": ("control/",),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/",),
@@ -45,11 +46,11 @@ PLACES = {
     "pydantic": ("control/", "report/"),
     "pyroute2": ("testbed/",),
     "pytest": ("conftest.py", "experiments/"),
-    "requests": ("testbed/docker/engine.py",),
+    "requests": ("testbed/docker/engine.py", "testcontainers/http.py"),
     "rich": ("cli/", "report/"),
     "scapy": ("testbed/capture.py", "pcap/fallback.py"),
     "starlette": ("control/",),
-    "testcontainers": ("testbed/docker/",),
+    "testcontainers": ("testbed/docker/", "testcontainers/"),
     "typer": ("cli/",),
     "urllib3": ("testbed/docker/engine.py",),
     "uvicorn": ("control/server.py",),

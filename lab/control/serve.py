@@ -74,6 +74,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--left", default="left", metavar="WHICH", help="towards the client: name, address or network")
     parser.add_argument("--right", default="right", metavar="WHICH", help="the same towards the server")
+    parser.add_argument(
+        "--wait", type=_seconds, default=None, metavar="S", help="for interfaces that are still being attached"
+    )
     parser.add_argument("--firewall", default="auto", choices=("auto", "iptables", "nftables"))
     parser.add_argument("--heartbeat", type=_seconds, metavar="S", help="heal all after so long without a heartbeat")
     parser.add_argument("--name", action="append", default=[], metavar="HOST", help="a name that clients call this by")
@@ -107,10 +110,11 @@ def _serve(options: argparse.Namespace) -> None:
     if not where.unix and token is None:
         token = secrets.token_urlsafe(24)
         tell(f"token {token} (LAB_TOKEN sets another)")
-    from lab.testbed.interfaces import find_interface
+    from lab.testbed.interfaces import await_interface
     from lab.testbed.runtime import runtime_folder
 
-    left, right = find_interface(options.left), find_interface(options.right)
+    deadline = time.monotonic() + (options.wait or 0.0)
+    left, right = (await_interface(which, deadline) for which in (options.left, options.right))
     with address.listening(where) as (opened, place), runtime_folder() as folder:
         from lab.control.local import LocalRouter
 

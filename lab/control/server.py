@@ -104,11 +104,30 @@ def beside(
     Raises:
         UsageError: something else listens there.
     """
-    assert address.unix or token is not None, "TCP without a token"
     with (
-        listening(address) as (opened, where),
         Controller(router, folder, heartbeat_s=heartbeat_s) as controller,
+        serving(controller, address, token) as where,
     ):
+        yield controller, where
+
+
+@contextlib.contextmanager
+def serving(controller: Controller, address: Address, token: str | None = None) -> Iterator[Address]:
+    """A controller's API, served by a thread of this process; its end closes the controller.
+
+    Args:
+        controller: Entered.
+        address: A Unix socket, or TCP with a token.
+        token: What every request on TCP must carry.
+
+    Yields:
+        Where it listens.
+
+    Raises:
+        UsageError: something else listens there.
+    """
+    assert address.unix or token is not None, "TCP without a token"
+    with listening(address) as (opened, where):
         ready = threading.Event()
         server = Server(controller, None if address.unix else token, (), ready=ready.set)
         thread = threading.Thread(target=server.run, args=([opened],), name="lab-control-http", daemon=True)
@@ -116,7 +135,7 @@ def beside(
         try:
             if not ready.wait(_START_TIMEOUT_S):
                 raise InvalidRun(f"The control API did not come up within {_START_TIMEOUT_S:g} s.")
-            yield controller, where
+            yield where
         finally:
             server.should_exit = True
             thread.join(_END_TIMEOUT_S)

@@ -5,6 +5,7 @@ import fcntl
 import ipaddress
 import socket
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _SIOCGIFADDR = 0x8915
 
 _IFREQ = struct.Struct("=16s24x")
 _ADDRESS_AT = slice(20, 24)
+_POLL_S = 0.01
 _INET6 = Path("/proc/thread-self/net/if_inet6")
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -40,6 +42,25 @@ def find_interface(text: str) -> str:
     if len(found) != 1:
         raise _unknown(text, known)
     return found[0]
+
+
+def await_interface(text: str, deadline: float) -> str:
+    """As ``find_interface``; one that is still being attached is waited for.
+
+    Args:
+        text: Which one.
+        deadline: CLOCK_MONOTONIC.
+
+    Raises:
+        UsageError: there is none by then, or several.
+    """
+    while True:
+        try:
+            return find_interface(text)
+        except UsageError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_POLL_S)
 
 
 def addresses() -> Mapping[str, Sequence[IPAddress]]:

@@ -57,6 +57,7 @@ class DockerTestbed:
     Args:
         spec: What to bring up.
         images: Whose programs run in there.
+        aliases: Further names of nodes, as ``{"db": "server"}``.
 
     Raises:
         EnvironmentNotReady: no engine, no image, or the engine refuses.
@@ -66,9 +67,15 @@ class DockerTestbed:
 
     __test__ = False
 
-    def __init__(self, spec: TestbedSpec | None = None, images: Images | None = None) -> None:
+    def __init__(
+        self,
+        spec: TestbedSpec | None = None,
+        images: Images | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
         self._spec = spec or TestbedSpec()
         self._images = images or Images()
+        self._aliases = aliases or {}
         if unknown := sorted(set(self._spec.sysctls) - set(NODES)):
             raise UsageError(f"There is no node {unknown[0]!r}.", fix=f"use one of {', '.join(NODES)}")
         self._name = secrets.token_hex(4)
@@ -126,6 +133,10 @@ class DockerTestbed:
     def server(self) -> ContainerNode:
         """The node that accepts them."""
         return self._server
+
+    def holder(self, node: str) -> str:
+        """Id of the container that holds a node's network, for others to join."""
+        return str(self._holders[node].get_container_id())
 
     def close(self) -> None:
         """End every process and remove everything; idempotent."""
@@ -199,6 +210,7 @@ class DockerTestbed:
         names = {side: link.address(nics, 4)[0] for side, link in sides.items()}
         version = 6 if self._spec.ipv6 else 4
         hosts = {name: self._address(name, hellos, version) for name in NODES}
+        hosts |= {alias: hosts[name] for alias, name in self._aliases.items()}
         gateways = {}
         if node != ROUTER:
             gateways = {names[side]: link.addresses(hellos[ROUTER].nics) for side, link in sides.items()}
