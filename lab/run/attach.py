@@ -98,7 +98,7 @@ Tell = Callable[[Observation], None]
 def attach(
     attachment: "Attachment", spec: AttachSpec, open_folder: Callable[[], Path], patience: Patience, tell: Tell
 ) -> Attached:
-    """Cut, watch, heal, and prove; the hole is open when this returns, whatever happens.
+    """Cut, watch, heal, and prove; the flow passes again when this returns, whatever happens.
 
     Args:
         attachment: Open.
