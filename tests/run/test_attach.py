@@ -11,8 +11,10 @@ from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.segment import Flag, Segment
 from lab.core.timeline import ClockPair
-from lab.run.attach import FIRST, NEWEST, AttachSpec, Candidate, _Judged, candidates, choose
+from lab.run.attach import AttachSpec
+from lab.run.candidates import FIRST, NEWEST, Candidate, candidates, choose
 from lab.run.sides import Side
+from lab.run.sinkwitness import SinkWitness
 from lab.testbed.ports import CaptureSummary, CutReceipt
 from tests.run.fakes import CLIENT, FLOW, SERVER, listener, sample
 
@@ -87,7 +89,7 @@ def failed(interface: list[Segment], sink: list[Segment], matched: Matched, **ch
     summary = CaptureSummary(
         files, {"interface": 9, "sink": 9}, {"interface": 0, "sink": 0}, 99.0, 111.0, (ClockPair(1e9, 99.0),) * 2
     )
-    judged = _Judged(fault, CUT, HEALED, {"interface": Side(interface, []), "sink": Side(sink, [])})
+    judged = SinkWitness(fault, CUT, HEALED, {"interface": Side(interface, []), "sink": Side(sink, [])})
     return {check.name for check in judged.checks(matched, summary) if not check.ok}
 
 
@@ -124,6 +126,6 @@ def test_what_came_in_the_dark_was_not_heard() -> None:
     late = back(105.0)._replace(ack=6)
     sides = {"interface": Side([back(99.0), late], []), "sink": Side([out(101.0), out(101.3)], [])}
 
-    seen = _Judged(fault, CUT, HEALED, sides).traffic(until=109.0, healed=None)
+    seen = SinkWitness(fault, CUT, HEALED, sides).traffic(until=109.0, healed=None)
 
     assert (seen.lost_at, seen.heard_at, len(seen.copies)) == (101.0, 99.0, 1)
