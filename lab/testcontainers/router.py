@@ -1,10 +1,9 @@
 """The router as a container of its own, between two networks of the user's, driven over HTTP."""
 
 import contextlib
-import ipaddress
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
@@ -14,22 +13,21 @@ from lab.core.errors import InvalidRun, LabError, UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, networks, reaper
+from lab.testbed.docker import image, reaper
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.labels import labels
 from lab.testbed.names import ROUTER
 from lab.testbed.ports import PassingFlow
 from lab.testcontainers.answers import FaultState, Verdict
+from lab.testcontainers.bridges import subnets
 from lab.testcontainers.control import Calm, CutFlow, member
 from lab.testcontainers.http import ControlOverHttp
 from lab.testcontainers.leading import lead
 from lab.testcontainers.waiting import ControllerWaitStrategy
 
-if TYPE_CHECKING:
-    from docker.models.networks import Network as EngineNetwork
-
 PORT = 8474
 HEARTBEAT_S = 10.0
+_LOOPBACK = "127.0.0.1"
 _INTERFACES_WITHIN_S = 30
 
 _SYSCTLS = {
@@ -109,10 +107,18 @@ class Router(DockerContainer):
             super().stop(force=force, delete_volume=delete_volume)
         self._container = self._control = self._calm = None
 
+    def get_container_host_ip(self) -> str:
+        """Where its port is published, and nowhere else."""
+        return _LOOPBACK
+
+    def get_exposed_port(self, port: int) -> int:
+        """The published port."""
+        return int(self.get_docker_client().port(self.get_container_id(), port))
+
     @property
     def url(self) -> str:
         """The control API's, as ``http://127.0.0.1:32768``."""
-        return f"http://127.0.0.1:{self.get_docker_client().port(self.get_container_id(), PORT)}"
+        return f"http://{_LOOPBACK}:{self.get_exposed_port(PORT)}"
 
     @property
     def token(self) -> str:
@@ -195,7 +201,7 @@ class Router(DockerContainer):
     def _start(self) -> None:
         with engines.connect() as engine:
             image.require_image(engine)
-            self._subnets = _subnets(engine, self._left), _subnets(engine, self._right)
+            self._subnets = subnets(engine, self._left), subnets(engine, self._right)
             watch = reaper.watch(engine, self.image)
         self._ends.callback(watch.close)
         waiting, self._wait_strategy = self._wait_strategy, None
@@ -226,43 +232,9 @@ class Router(DockerContainer):
         marks = {**given.get("labels", {}), **labels(secrets.token_hex(4), ROUTER)}
         self._kwargs = {**ours, **given, "sysctls": sysctls, "labels": marks}
         self.with_env("LAB_TOKEN", self._token)
-        self.ports[str(PORT)] = ("127.0.0.1",)  # type: ignore[assignment]  # the SDK's way to say on which address
+        self.ports[str(PORT)] = (_LOOPBACK,)  # type: ignore[assignment]  # the SDK's way to say on which address
         self.with_command(
             ["lab.control.serve", "--listen", f"0.0.0.0:{PORT}", "--left", left[0], "--right", right[0],
              "--wait", str(_INTERFACES_WITHIN_S), "--firewall", self._firewall,
              "--heartbeat", str(self._heartbeat_s)]
         )  # fmt: skip
-
-
-def routed_network(**more: Any) -> Network:
-    """A network that a ``Router`` can be on, on any engine; not created yet.
-
-    Since 28 an engine drops packets that reach a container by way of another network, where its own has no option that
-    allows them.
-
-    Args:
-        more: For ``docker network create``, as the SDK names it.
-    """
-    with engines.connect() as engine:
-        wanted = networks.options(engine)
-    options: Mapping[str, str] = {**wanted, **more.pop("options", {})}
-    marks = {**more.pop("labels", {}), **labels("", "network")}
-    return Network(docker_network_kw={"options": options, "labels": marks, **more})
-
-
-def _subnets(engine: engines.Engine, network: Network) -> Sequence[str]:
-    """A network's, IPv4 first.
-
-    Raises:
-        UsageError: it is not created, has no IPv4 subnet, or is an internal one.
-    """
-    if network._network is None:  # noqa: SLF001 - its id raises an assertion instead of saying
-        raise UsageError("A network of the router is not created.", fix="with Network() as left: ...")
-    found: EngineNetwork = engine.client.networks.get(network.id)
-    if found.attrs["Internal"]:
-        raise UsageError("On an internal network the engine drops routed packets.", fix="leave internal out")
-    pools = [ipaddress.ip_network(pool["Subnet"]) for pool in found.attrs["IPAM"]["Config"]]
-    ordered = [str(pool) for pool in sorted(pools, key=lambda pool: pool.version)]
-    if not ordered or ":" in ordered[0]:
-        raise UsageError("A network of the router has no IPv4 subnet.", fix="give it one beside its IPv6 subnet")
-    return ordered

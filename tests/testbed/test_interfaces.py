@@ -16,3 +16,19 @@ def test_an_interface_is_found_by_its_name_an_address_or_its_network() -> None:
 def test_none_or_several_is_a_usage_error_that_lists_them(text: str) -> None:
     with three_places() as places, pytest.raises(UsageError, match=f"{LEFT} 192.0.2.1 .*{RIGHT} 198.51.100.1"):
         places.router.call(find_interface, text)
+
+
+def test_one_that_is_still_being_attached_is_waited_for_and_no_longer() -> None:
+    with three_places() as places:
+        assert places.router.call(await_interface, LEFT, time.monotonic()) == LEFT
+        began = time.monotonic()
+        with pytest.raises(UsageError, match="Exactly one interface"):
+            places.router.call(await_interface, "203.0.113.1", began + 0.2)
+        assert 0.2 <= time.monotonic() - began < 5
+
+        latecomer = threading.Thread(target=places.router.call, args=(add_address_later, "203.0.113.1", LEFT))
+        latecomer.start()
+        try:
+            assert await_in(places, "203.0.113.1") == LEFT
+        finally:
+            latecomer.join()
