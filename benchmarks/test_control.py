@@ -111,13 +111,18 @@ def _cut(where: Address, wanted: FourTuple) -> float:
     asked_at = time.time()
     connection.request("POST", "/faults", body, headers)
     answer = json.loads(connection.getresponse().read())
+    connection.request("DELETE", f"/faults/{answer['id']}", headers=headers)
+    connection.getresponse().read()
     connection.close()
     return float(answer["cut_at"]) - asked_at
 
 
 def _commit(testbed: NetnsTestbed, fault: Fault) -> float:
     asked_at = time.monotonic()
-    return testbed.router.cut(fault).done_at - asked_at
+    took_s = testbed.router.cut(fault).done_at - asked_at
+    testbed.router.heal(fault)
+    testbed.router.forget(fault)
+    return took_s
 
 
 def _until_it_answers(path: Path) -> None:

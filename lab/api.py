@@ -13,18 +13,21 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.profiles import Profile, profile_named
 from lab.report.record import Record
+from lab.run.backend import opener
+from lab.run.outside import resolve
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
-from lab.testbed.netns import open_testbed
 
 Member = TypeVar("Member", bound=enum.Enum)
 
 
 def blackhole(
-    server: Sequence[str],
-    client: Sequence[str],
-    port: int,
+    server: Sequence[str] | None = None,
+    client: Sequence[str] | None = None,
+    port: int | None = None,
     *,
+    uplink: str | None = None,
+    backend: str = "auto",
     noticed: str | None = None,
     profile: str | Profile = "linux",
     cut_after_s: float = 1.0,
@@ -45,6 +48,8 @@ def blackhole(
         server: Command of the server, as a list.
         client: Command of the client.
         port: The server's TCP port.
+        uplink: HOST:PORT of a server outside, instead of ``server`` and ``port``; it really sees a dead peer.
+        backend: auto, netns or docker.
         noticed: Regular expression; the client has noticed when it prints a line like this. Without one: when it
             closes, reports an error or exits.
         profile: linux, fast, study-server, or a profile of your own.
@@ -67,10 +72,18 @@ def blackhole(
     for name, command in (("server", server), ("client", client)):
         if isinstance(command, str):
             raise UsageError(f"{name} is a list of words, not one string.", fix=f"{name}={shlex.split(command)!r}")
+    if client is None:
+        raise UsageError("There is nothing to run in the client node.", fix="client=[...]")
+    outside = None if uplink is None else resolve(uplink, ipv6=ipv6)
+    if outside is not None and (server is not None or port is not None):
+        raise UsageError("uplink says where the server is; server and port do not go with it.")
+    if outside is None and (server is None or port is None):
+        raise UsageError("A server and its port were expected, or the uplink to one outside.")
     spec = RunSpec(
-        server=Program(tuple(server)),
+        server=None if server is None else Program(tuple(server)),
         client=Program(tuple(client)),
-        port=port,
+        port=outside.port if outside is not None else port or 0,
+        uplink=outside,
         noticed=noticed,
         profile=profile_named(profile) if isinstance(profile, str) else profile,
         cut_after_s=cut_after_s,
@@ -82,7 +95,7 @@ def blackhole(
         sysctls=sysctls or {},
         ipv6=ipv6,
     )
-    return Run(spec, open_testbed, out=out).execute()
+    return Run(spec, opener(backend, leads_outside=outside is not None), out=out).execute()
 
 
 def _member(kind: type[Member], value: str) -> Member:

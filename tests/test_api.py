@@ -10,6 +10,7 @@ from lab.api import blackhole
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.profiles import PROFILES
+from lab.core.uplink import Uplink
 from lab.report.record import Outcome, Record
 from lab.run.spec import RunSpec
 
@@ -29,6 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunSpec, Path | None]]:
             return RECORD
 
     monkeypatch.setattr(lab.api, "Run", FakeRun)
+    monkeypatch.setattr(lab.api, "opener", lambda *_, **__: None)
     return runs
 
 
@@ -37,8 +39,34 @@ def test_a_call_is_a_run(asked: list[tuple[RunSpec, Path | None]], tmp_path: Pat
 
     assert record is RECORD
     ((spec, out),) = asked
+    assert spec.server is not None
     assert (spec.server.argv, spec.client.argv, spec.port, out) == (("srv", "-p"), ("cli",), 5000, tmp_path)
     assert (spec.direction, spec.scope, spec.watch_s, spec.profile.name) == (Cut.RETURN, Scope.HOST, 3.0, "linux")
+
+
+def test_a_server_outside_takes_the_place_of_a_command_and_a_port(
+    asked: list[tuple[RunSpec, Path | None]],
+) -> None:
+    blackhole(client=["cli"], uplink="203.0.113.9:443")
+
+    ((spec, _),) = asked
+    assert (spec.server, spec.port, spec.uplink) == (None, 443, Uplink("203.0.113.9", 443, "203.0.113.9"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"client": ["cli"]}, "server and its port were expected"),
+        ({"server": ["srv"], "client": ["cli"]}, "server and its port were expected"),
+        ({"server": ["srv"], "port": 5000}, "nothing to run in the client node"),
+        ({"server": ["srv"], "client": ["cli"], "uplink": "203.0.113.9:443"}, "do not go with it"),
+        ({"client": ["cli"], "port": 443, "uplink": "203.0.113.9:443"}, "do not go with it"),
+        ({"client": ["cli"], "uplink": "203.0.113.9"}, "HOST:PORT"),
+    ],
+)
+def test_half_a_server_or_two_are_refused(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        blackhole(**arguments)
 
 
 def test_a_profile_of_ones_own_is_taken_as_it_is(asked: list[tuple[RunSpec, Path | None]]) -> None:

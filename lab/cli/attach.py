@@ -1,5 +1,9 @@
 """``lab attach``: one established flow of a running container goes dark, and everything is put back."""
 
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +75,7 @@ def _perform(spec: Any, container: str, firewall: str, out: Path | None, console
 
     from lab.report.folder import RunFolder
     from lab.run.attach import attach as perform
-    from lab.run.patience import Patience
+    from lab.run.patience import Patience, Stopped
     from lab.testbed.docker.attach import Attachment
 
     made: list[Path] = []
@@ -81,9 +85,32 @@ def _perform(spec: Any, container: str, firewall: str, out: Path | None, console
         return made[0]
 
     narrator = _Narrator(console)
-    with Attachment(container, firewall) as attachment:
-        result = perform(attachment, spec, open_folder, Patience(), narrator.tell)
+    try:
+        with Attachment(container, firewall) as attachment, _interrupt_as_word() as stop:
+            result = perform(attachment, spec, open_folder, Patience(stop), narrator.tell)
+    except Stopped as stopped:
+        raise KeyboardInterrupt from stopped
     return result, made[0], attachment.restored_by_other
+
+
+@contextlib.contextmanager
+def _interrupt_as_word() -> Iterator[threading.Event]:
+    """Yields an event that Ctrl-C sets; a second Ctrl-C interrupts as ever.
+
+    Raised in the middle of a call, it could take an answer of the agent's with it, and the heal would wait in vain.
+    """
+    stop = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def on_interrupt(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Narrator:

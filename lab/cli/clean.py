@@ -16,7 +16,8 @@ def clean(
     """Remove what a killed run left behind; only the lab's own, and only where its owner has ended.
 
     A testbed leaves nothing, even when it is killed; this finds runtime folders, fork servers that were stopped when
-    their owner died, and containers, networks and volumes whose reaper was killed as well.
+    their owner died, and containers, networks and volumes whose reaper was killed as well. A container
+    that a killed `lab attach` had joined is restored.
     """
     from lab.testbed import sweep
 

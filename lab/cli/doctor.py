@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lab.testbed.requirement import Requirement
 
 NOT_READY = 5
-"""Exit code where the embedded testbed cannot run."""
+"""Exit code where no testbed can run."""
 
 
 def doctor(
@@ -22,16 +22,20 @@ def doctor(
     """Find everything that is missing on this machine, each with its one-line fix.
 
     Namespaces, links, rules, packet sockets and socket diagnosis are tried in namespaces of their own; nothing of
-    the host is touched. Exits with 0 where the embedded testbed can run, with 5 where it cannot.
+    the host is touched. Exits with 0 where a testbed can run, embedded or in containers, with 5 where none can.
     """
     from lab.testbed import preflight
+    from lab.testbed.docker import readiness
 
-    found = preflight.inspect()
-    ready = preflight.is_ready(found)
+    embedded, containers = preflight.inspect(), readiness.inspect()
+    backends = {"netns": preflight.is_ready(embedded), "docker": readiness.is_ready(containers)}
+    found, ready = [*embedded, *containers], any(backends.values())
     if json:
-        print_json({"ready": ready, "requirements": [_as_json(one) for one in found], "versions": preflight.versions()})
+        requirements = [_as_json(one) for one in found]
+        versions = preflight.versions()
+        print_json({"ready": ready, "backends": backends, "requirements": requirements, "versions": versions})
     else:
-        _show(found, ready)
+        _show(found, backends)
     if not ready:
         raise typer.Exit(NOT_READY)
 
@@ -46,7 +50,7 @@ def _as_json(requirement: "Requirement") -> dict[str, Any]:
     }
 
 
-def _show(found: "Sequence[Requirement]", ready: bool) -> None:
+def _show(found: "Sequence[Requirement]", backends: dict[str, bool]) -> None:
     from lab.testbed.requirement import Status
 
     for one in found:
@@ -55,11 +59,13 @@ def _show(found: "Sequence[Requirement]", ready: bool) -> None:
         if one.fix is not None:
             print_out(fill(f"fix: {one.fix}", PLAIN_WIDTH, initial_indent="    ", subsequent_indent="    "))
     print_out()
-    if ready:
+    if backends["netns"]:
         print_out("Ready: the embedded testbed can run.", style="bold green")
     else:
         causes = ", ".join(one.name for one in found if one.blocks and one.fix is not None)
-        print_out(fill(f"Not ready; to mend: {causes}.", PLAIN_WIDTH), style="bold red")
+        print_out(fill(f"The embedded testbed is not ready; to mend: {causes}.", PLAIN_WIDTH), style="bold red")
+    if backends["docker"]:
+        print_out("Ready: containers can be had (--backend docker).", style="bold green")
 
 
 def _line(one: "Requirement") -> str:

@@ -56,7 +56,9 @@ def execute(
     from lab.run.backend import opener
     from lab.run.runner import Run
 
-    run = Run(spec, opener(backend, images, lambda line: console.print(line, style="dim")), out=out)
+    outside = spec.uplink is not None
+    opened = opener(backend, images, lambda line: console.print(line, style="dim"), leads_outside=outside)
+    run = Run(spec, opened, out=out)
     try:
         with narrator or progress(console) as run.tell:
             record = run.execute()

@@ -11,6 +11,9 @@ from lab.core.duration import parse_duration
 from lab.core.errors import UsageError
 from lab.core.profile_file import parse_profile
 from lab.core.profiles import Profile, profile_named
+from lab.core.uplink import Uplink
+from lab.run.outside import resolve
+from lab.run.spec import Program
 
 Member = TypeVar("Member", bound=enum.Enum)
 
@@ -39,6 +42,30 @@ def program(end: str, text: str | None, image: str | None) -> tuple[str, ...]:
     if image is None:
         raise UsageError(f"There is nothing to run in the {end} node.", fix=f"--{end} CMD, or --{end}-image IMAGE")
     return ()
+
+
+def far_end(
+    server: str | None, image: str | None, port: int | None, uplink: str | None, *, ipv6: bool
+) -> tuple[Program | None, Uplink | None, int]:
+    """The server's program or the server outside, one of them None, and its port.
+
+    Args:
+        server: What ``--server`` said.
+        image: ``--server-image``.
+        port: ``--port``.
+        uplink: ``--uplink``.
+        ipv6: Which family an outside server is resolved in.
+    """
+    if uplink is not None:
+        if server is not None or image is not None or port is not None:
+            raise UsageError(
+                "--uplink says where the server is; --server, --server-image and --port do not go with it."
+            )
+        found = resolve(uplink, ipv6=ipv6)
+        return None, found, found.port
+    if port is None:
+        raise UsageError("The server's port is missing.", fix="--port N, or --uplink HOST:PORT for a server outside")
+    return Program(program("server", server, image)), None, port
 
 
 def duration(option: str, text: str) -> float:

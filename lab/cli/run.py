@@ -7,7 +7,7 @@ import typer
 
 
 def run(
-    port: Annotated[int, typer.Option(help="TCP port of the server; how the flow is found.")],
+    port: Annotated[int | None, typer.Option(help="TCP port of the server; how the flow is found.")] = None,
     server: Annotated[str | None, typer.Option(metavar="CMD", help="Command to run in the server node.")] = None,
     client: Annotated[str | None, typer.Option(metavar="CMD", help="Command to run in the client node.")] = None,
     server_image: Annotated[
@@ -15,6 +15,10 @@ def run(
     ] = None,
     client_image: Annotated[
         str | None, typer.Option(metavar="IMAGE", help="Docker image of the client; its own command without --client.")
+    ] = None,
+    uplink: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="A server outside, instead of --server; it really sees a dead peer."),
     ] = None,
     backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
     cut_after: Annotated[
@@ -42,19 +46,24 @@ def run(
 ) -> None:
     """Run a server and a client in their nodes and cut one of their flows.
 
+    With --uplink the server is outside, and the client reaches it by its own name; use it only on systems that you may
+    disturb.
+
     Inside the nodes the names client, router and server resolve. Watches until both kernels and programs have decided;
     exit code 0 confirmed, 1 refuted, 3 invalid, 4 unsupported.
     """
     from lab.cli.execute import execute
-    from lab.cli.options import duration, enum_value, find_profile, program, sysctls
+    from lab.cli.options import duration, enum_value, far_end, find_profile, program, sysctls
     from lab.core.fault import Cut, Scope
     from lab.run.backend import Images
     from lab.run.spec import Program, RunSpec
 
+    own, outside, its_port = far_end(server, server_image, port, uplink, ipv6=ipv6)
     spec = RunSpec(
-        server=Program(program("server", server, server_image)),
+        server=own,
         client=Program(program("client", client, client_image)),
-        port=port,
+        port=its_port,
+        uplink=outside,
         profile=find_profile(profile),
         sysctls=sysctls(sysctl or []),
         ipv6=ipv6,

@@ -1,7 +1,6 @@
 """``lab serve``: a testbed to play with, and its control API, until Ctrl-C."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +34,6 @@ def serve(
     Ctrl-C ends all of it.
     """
     import signal
-    import tempfile
 
     from lab.cli.output import console
     from lab.control import server
@@ -43,41 +41,34 @@ def serve(
     from lab.core.errors import UsageError
     from lab.testbed.netns import open_testbed
     from lab.testbed.ports import TestbedSpec
+    from lab.testbed.runtime import runtime_folder
 
     if listen is not None and socket is not None:
         raise UsageError("--listen and --socket were both given.", fix="give one of them")
     heartbeat_s = None if heartbeat is None else parse_duration(heartbeat)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with (
-            _place(listen, socket) as where,
-            tempfile.TemporaryDirectory(prefix="lab-capture-") as folder,
-            open_testbed(TestbedSpec(ipv6=ipv6)) as testbed,
-        ):
+        with runtime_folder() as folder:
+            where = _place(listen, socket, folder)
             token = None if where.unix else _token()
-            client = _start(testbed, profile)
-            serving = server.beside(testbed.router, where, Path(folder), token=token, heartbeat_s=heartbeat_s)
-            with serving as (_, listening):
-                for line in _lines(listening, token):
-                    # Not wrapped: it is there to be copied.
-                    console.print(line, soft_wrap=True)
-                _keep_talking(testbed, client)
+            with open_testbed(TestbedSpec(ipv6=ipv6)) as testbed:
+                client = _start(testbed, profile)
+                serving = server.beside(testbed.router, where, folder, token=token, heartbeat_s=heartbeat_s)
+                with serving as (_, listening):
+                    for line in _lines(listening, token):
+                        # Not wrapped: it is there to be copied.
+                        console.print(line, soft_wrap=True)
+                    _keep_talking(testbed, client)
     except KeyboardInterrupt:
         console.print("Everything is healed and gone.")
 
 
-@contextmanager
-def _place(listen: str | None, socket: Path | None) -> "Iterator[Address]":
+def _place(listen: str | None, socket: Path | None, folder: Path) -> "Address":
     from lab.control import address
-    from lab.testbed.runtime import runtime_folder
 
     if listen is not None:
-        yield address.parse(listen)
-    elif socket is not None:
-        yield address.parse(f"unix:{socket}")
-    else:
-        with runtime_folder() as folder:
-            yield address.parse(f"unix:{folder}/control.sock")
+        return address.parse(listen)
+    return address.parse(f"unix:{socket or folder / 'control.sock'}")
 
 
 def _token() -> str:

@@ -17,19 +17,26 @@ from typing import Any, Self
 from lab.control.events import EventLog
 from lab.control.faults import FaultBook, FaultRecord
 from lab.control.heartbeat import Heartbeat
-from lab.control.refusals import Closing, NoCapture, OtherFaultInForce, UnknownFault, as_json
+from lab.control.recording import Recording
+from lab.control.refusals import Closing, OtherFaultInForce, UnknownFault, as_json
 from lab.control.roll import Roll, Selector
 from lab.control.router import ControlledRouter
 from lab.core.errors import LabError
 from lab.core.fault import Cut, Fault, Matched, Scope
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.timeline import ClockPair
-from lab.testbed.ports import CaptureSummary, PassingFlow
+from lab.testbed.ports import PassingFlow
 
 LOOK_S = 0.25
 """Between two looks at flows and rules: how late an event about them may be."""
 
-CAPTURE_BYTES = 128 * 1024 * 1024
+TIDIED_A_LOOK = 4
+"""Faults whose rules are removed at one look, a millisecond each; more than that are hardly cut in its time."""
+
+CALM_S = 1.0
+"""For how long before a cut the captures must be complete, as in a run."""
+
+CAPTURE_BYTES = 64 * 1024 * 1024
 """Per side on disk, where nobody says otherwise."""
 
 _JOIN_TIMEOUT_S = 1.0
@@ -65,20 +72,20 @@ class Controller:
         self.events = EventLog()
         self.heartbeat = Heartbeat(heartbeat_s)
         self.started_at = time.time()
-        self._folder = folder
-        self._capture_bytes = capture_bytes
+        self.recording = Recording(
+            router, folder, capture_bytes, lambda kind, reason: self._publish(kind, reason=reason)
+        )
         self._tell = tell
         self._book = FaultBook()
         self._roll = Roll()
         self._counts = {"cuts": 0, "heals": 0, "lost": 0}
-        self._capture_state = "starting"
         self._trouble: str | None = None
         self._wake = threading.Condition(threading.RLock())
         self._looking = threading.Lock()
         self._closing = False
         self._threads = [
             threading.Thread(target=self._run, name="lab-control", daemon=True),
-            threading.Thread(target=self._start_capture, name="lab-control-capture", daemon=True),
+            threading.Thread(target=self.recording.run, name="lab-control-capture", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -102,15 +109,14 @@ class Controller:
             if self._closing:
                 return
             self._closing = True
+            self.recording.end()
             self._wake.notify_all()
             self._heal_all("shutdown")
             self._publish("closing")
         self.events.close()
         for thread in self._threads:
             thread.join(_JOIN_TIMEOUT_S)
-        if self._capture_state == "running":
-            with contextlib.suppress(LabError, TimeoutError):
-                self.router.stop_capture()
+        self.recording.stop()
 
     def flows(self) -> Sequence[tuple[PassingFlow, str | None]]:
         """The open flows that pass, oldest first, each with the fault that keeps it dark."""
@@ -159,7 +165,8 @@ class Controller:
             if must_exist:
                 self._roll.require(chosen)
             receipt = self.router.cut(fault)
-            record = FaultRecord(fault, heal_after_s, receipt, _clock(), self._book.total(fault))
+            lost = self.recording.lost_up_to(receipt.began_at - CALM_S)
+            record = FaultRecord(fault, heal_after_s, receipt, _clock(), self._book.total(fault), lost)
             self._book.add(record)
             self._counts["cuts"] += 1
             self._wake.notify_all()
@@ -223,19 +230,6 @@ class Controller:
             healed = [one.healed.done_at for one in self._book if one.healed and one.fault.flow == record.fault.flow]
             return max((at for at in healed if at <= record.cut.began_at), default=float("-inf"))
 
-    def captured(self) -> CaptureSummary:
-        """The captures, everything up to now on disk.
-
-        Raises:
-            NoCapture: it does not run (yet).
-            LabError: it failed on the way.
-        """
-        if self._capture_state != "running":
-            raise NoCapture(
-                f"Its state is {self._capture_state!r}.", fix="wait until GET /healthz says that it is running"
-            )
-        return self.router.flush_capture()
-
     def beat(self) -> Heartbeat:
         """The owner lives."""
         with self._wake:
@@ -252,7 +246,7 @@ class Controller:
         return {
             "status": "ending" if self._closing else "ok" if self._trouble is None else "failing",
             "reason": self._trouble,
-            "capture": self._capture_state,
+            "capture": self.recording.state,
             "heartbeat": beat.pulse.value,
             "heartbeat_s": beat.within_s,
             "in_force": len(self._book.in_force),
@@ -283,6 +277,12 @@ class Controller:
             listed = self.router.flows()
             self._take(listed, silent=silent)
 
+    def _look_at_rules(self) -> None:
+        """Read what is in force, one fault at a time: a cut need not wait for all of them."""
+        for record in self._book.in_force:
+            with self._wake:
+                self._read(record)
+
     def _take(self, listed: Sequence[PassingFlow], *, silent: bool) -> None:
         with self._wake:
             appeared, ended = self._roll.look(listed)
@@ -298,16 +298,6 @@ class Controller:
             except (LabError, OSError) as error:
                 self._fail(error)
 
-    def _start_capture(self) -> None:
-        try:
-            self.router.start_capture(self._folder, limit_bytes=self._capture_bytes)
-        except (LabError, OSError) as error:
-            self._capture_state = "failed"
-            self._publish("capture-failed", reason=str(error))
-        else:
-            self._capture_state = "running"
-            self._publish("capture-started")
-
     def _run(self) -> None:
         look_at = time.monotonic() + LOOK_S
         while not self._closing:
@@ -319,12 +309,20 @@ class Controller:
                 if now >= look_at:
                     look_at = now + LOOK_S
                     self._look()
-                    self.faults()
+                    self._look_at_rules()
+                    self._tidy()
                     self._trouble = None
             except (LabError, OSError) as error:
                 self._fail(error)
                 with self._wake:
                     self._wake.wait(LOOK_S)
+
+    def _tidy(self) -> None:
+        """Remove rules that nobody needs any more, a few a look: a cut must not wait for many."""
+        with self._wake:
+            for fault in self._book.surplus[:TIDIED_A_LOOK]:
+                self.router.forget(fault)
+                self._book.forget(fault)
 
     def _due_at(self, look_at: float) -> float:
         dues = [record.heal_at for record in self._book.in_force]

@@ -39,7 +39,7 @@ def response(controller: Controller, side: Side) -> StreamingResponse:
         NoCapture: the capture does not run.
     """
     for _ in range(_TRIES):
-        summary = controller.captured()
+        summary = controller.recording.summary()
         files = summary.pieces[side.value]
         opened: list[tuple[io.BufferedReader, int]] = []
         try:

@@ -11,6 +11,9 @@ from lab.testbed.ports import CutReceipt
 KEPT = 1000
 """Healed faults that are remembered; those in force always are."""
 
+RULES_KEPT = 16
+"""Of healed faults: a flow that is cut again finds its rules, and the table stays small, which keeps a cut fast."""
+
 NOTHING = Matched(forward=0, return_=0)
 
 
@@ -26,6 +29,9 @@ class FaultRecord:
 
     before: Matched
     """What earlier cuts of the same fault had dropped: the kernel goes on counting."""
+
+    lost_before: int = 0
+    """Packets that the captures had lost when its time began."""
 
     name: str = field(default_factory=lambda: secrets.token_hex(4))
     """Its id."""
@@ -65,6 +71,7 @@ class FaultBook:
     def __init__(self) -> None:
         self._records: dict[str, FaultRecord] = {}
         self._totals: dict[Fault, Matched] = {}
+        self._forgotten = NOTHING
 
     def __iter__(self) -> Iterator[FaultRecord]:
         """Oldest first."""
@@ -93,10 +100,24 @@ class FaultBook:
     @property
     def dropped(self) -> Matched:
         """What all faults have dropped."""
-        counts = [*self._totals.values(), *(record.matched for record in self.in_force)]
+        counts = [self._forgotten, *self._totals.values(), *(record.matched for record in self.in_force)]
         return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
+
+    @property
+    def surplus(self) -> list[Fault]:
+        """Faults whose rules nobody needs any more: all that are not in force, but for the last few."""
+        dark = {record.fault for record in self.in_force}
+        idle = [fault for fault in self._totals if fault not in dark]
+        return idle[: max(0, len(idle) - RULES_KEPT)]
+
+    def forget(self, fault: Fault) -> None:
+        """The kernel's counters of a fault are gone; they begin at zero again."""
+        total = self._totals.pop(fault)
+        self._forgotten = Matched(self._forgotten.forward + total.forward, self._forgotten.return_ + total.return_)
 
     def close(self, record: FaultRecord, total: Matched) -> None:
         """Keep the last reading of a healed fault."""
         record.read(total)
+        # The one that was healed last goes last.
+        self._totals.pop(record.fault, None)
         self._totals[record.fault] = total

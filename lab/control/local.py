@@ -71,6 +71,10 @@ class LocalRouter:
         """Packets that the fault's rules dropped."""
         return self._firewall.matched(fault)
 
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force."""
+        self._firewall.forget(fault)
+
     def flows(self) -> Sequence[PassingFlow]:
         """The TCP flows that pass."""
         return passing_flows()

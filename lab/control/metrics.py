@@ -64,7 +64,7 @@ class _Figures:
 
     def _captured(self) -> Iterator[Metric]:
         try:
-            summary = self._controller.captured()
+            summary = self._controller.recording.summary()
         except LabError:
             yield GaugeMetricFamily("lab_capture_running", "Whether both sides are captured.", 0)
             return

@@ -30,6 +30,9 @@ class ControlledRouter(Protocol):
     def matched(self, fault: Fault) -> Matched:
         """As ``ports.Router.matched``."""
 
+    def forget(self, fault: Fault) -> None:
+        """As ``ports.Router.forget``."""
+
     def flows(self) -> Sequence[PassingFlow]:
         """As ``ports.Router.flows``."""
 

@@ -14,7 +14,6 @@ import secrets
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from lab.control import address
 from lab.core.errors import LabError, UsageError
 
 DEFAULT_LISTEN = "127.0.0.1:8474"
-CAPTURE_MEBIBYTES = 128
+CAPTURE_MEBIBYTES = 64
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +81,11 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--heartbeat", type=_seconds, metavar="S", help="heal all after so long without a heartbeat")
     parser.add_argument("--name", action="append", default=[], metavar="HOST", help="a name that clients call this by")
     parser.add_argument(
-        "--capture-mebibytes", type=int, default=CAPTURE_MEBIBYTES, metavar="N", help="on disk per side (%(default)s)"
+        "--capture-mebibytes",
+        type=_mebibytes,
+        default=CAPTURE_MEBIBYTES,
+        metavar="N",
+        help="on disk per side (%(default)s)",
     )
     return parser.parse_args(argv)
 
@@ -94,6 +97,13 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _mebibytes(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
 def _serve(options: argparse.Namespace) -> None:
     where = address.parse(options.listen)
     token = None if where.unix else token_of(os.environ)
@@ -101,10 +111,11 @@ def _serve(options: argparse.Namespace) -> None:
         token = secrets.token_urlsafe(24)
         tell(f"token {token} (LAB_TOKEN sets another)")
     from lab.testbed.interfaces import await_interface
+    from lab.testbed.runtime import runtime_folder
 
     deadline = time.monotonic() + (options.wait or 0.0)
     left, right = (await_interface(which, deadline) for which in (options.left, options.right))
-    with address.listening(where) as (opened, place), tempfile.TemporaryDirectory(prefix="lab-capture-") as folder:
+    with address.listening(where) as (opened, place), runtime_folder() as folder:
         from lab.control.local import LocalRouter
 
         # Its capture loads while the rest does.
@@ -114,7 +125,7 @@ def _serve(options: argparse.Namespace) -> None:
 
             limit = options.capture_mebibytes << 20
             with Controller(
-                router, Path(folder), heartbeat_s=options.heartbeat, capture_bytes=limit, tell=tell
+                router, folder, heartbeat_s=options.heartbeat, capture_bytes=limit, tell=tell
             ) as controller:
                 line = f"listening on {place}, left {left}, right {right}, rules by {router.firewall}"
                 names = [*options.name, socket.gethostname()]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.control.controller import Controller
+from lab.control.controller import CALM_S, Controller
 from lab.control.examination import Evidence, Question, Way, examine
 from lab.control.faults import FaultRecord
 from lab.core.errors import InvalidRun
@@ -19,9 +19,6 @@ from lab.core.flow import Direction
 from lab.core.hole import Dark
 from lab.core.verdict import Check, Outcome, why
 from lab.testbed.ports import CaptureSummary
-
-CALM_S = 1.0
-"""For how long before the cut the captures must be complete, as in a run."""
 
 CLOCK_STEP_S = 0.010
 """How far wall and monotonic time may move against each other meanwhile, as in a run."""
@@ -65,7 +62,7 @@ def verdict_on(controller: Controller, name: str) -> Verdict:
         InvalidRun: a capture cannot be read, or the rules do not rest.
     """
     record, until = _rested(controller, name)
-    captured = controller.captured()
+    captured = controller.recording.summary()
     offset = record.clock.offset
     healed = math.inf if record.healed is None else record.healed.began_at + offset
     dark = Dark(record.cut.began_at + offset, record.cut.done_at + offset, healed)
@@ -117,7 +114,7 @@ def _checks(record: FaultRecord, captured: CaptureSummary, found: Evidence) -> I
 
 
 def _complete(record: FaultRecord, captured: CaptureSummary) -> Check:
-    dropped = sum(captured.dropped.values())
+    dropped = sum(captured.dropped.values()) - record.lost_before
     since = max((files[0].since for files in captured.pieces.values() if files), default=math.inf)
     calm_s = record.cut.began_at - since
     held = f"held since {calm_s:.2f} s before the cut" if calm_s >= 0 else "not held from the cut on"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
+from lab.experiments import equivalence
 from lab.experiments.table import as_table
 from lab.report.record import Record
 from lab.run.backend import choose, opener
@@ -33,21 +34,22 @@ TRIES_AGAIN = 2
 
 
 class Batch:
-    """All runs of a session.
+    """All runs of a session on one backend.
 
     Args:
         folder: For their artefacts.
         backend: netns or docker.
+        gate: Held while a testbed starts.
     """
 
-    def __init__(self, folder: Path, backend: str) -> None:
+    def __init__(self, folder: Path, backend: str, gate: threading.BoundedSemaphore) -> None:
         self._folder = folder
         self._open = opener(backend)
         self._stop = threading.Event()
         usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
         self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
-        self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
+        self._gate = gate
         self.again: dict[str, list[str]] = {}
         """Per test, why earlier tries of it were INVALID."""
         self._runs: dict[str, concurrent.futures.Future[Record]] = {}
@@ -94,6 +96,9 @@ class Batch:
 
 BATCH = pytest.StashKey[Batch]()
 
+TWIN = pytest.StashKey[Batch]()
+"""The same experiments in containers, where both backends are compared."""
+
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start every selected experiment."""
@@ -102,36 +107,53 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     specs = [(item.nodeid, _spec(item)) for item in session.items]
     if not any(spec for _, spec in specs):
         return
-    batch = session.config.stash[BATCH] = Batch(_folder(session.config), choose(session.config.option.backend))
-    for name, spec in specs:
-        if spec is not None:
-            batch.start(name, spec)
+    wanted, gate = session.config.option.backend, threading.BoundedSemaphore(STARTS_AT_ONCE)
+    kinds = equivalence.BACKENDS if wanted == "both" else (choose(wanted),)
+    for key, kind in zip((BATCH, TWIN), kinds, strict=False):
+        batch = session.config.stash[key] = Batch(_folder(session.config, kind), kind, gate)
+        for name, spec in specs:
+            if spec is not None:
+                batch.start(name, spec)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End what still runs."""
-    batch = session.config.stash.get(BATCH, None)
-    if batch is not None:
-        batch.close()
+    for key in (BATCH, TWIN):
+        batch = session.config.stash.get(key, None)
+        if batch is not None:
+            batch.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which runs were disturbed and done again: INVALID is neither a pass nor a failure."""
-    batch = config.stash.get(BATCH, None)
+    batch, twin = config.stash.get(BATCH, None), config.stash.get(TWIN, None)
     if batch is not None and config.getoption("lab_table", None) is not None:
         config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
         terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
-    if batch is not None and batch.again:
+    if batch is not None and twin is not None and config.getoption("lab_equivalence", None) is not None:
+        others = twin.done()
+        both = {name: (record, others[name]) for name, record in batch.done().items() if name in others}
+        config.option.lab_equivalence.write_text(equivalence.as_table(both), encoding="utf-8")
+        terminalreporter.line(f"both backends compared: {config.option.lab_equivalence}")
+    again = {name: reasons for one in (batch, twin) if one is not None for name, reasons in one.again.items()}
+    if again:
         terminalreporter.section("INVALID and run again")
-        for name, reasons in batch.again.items():
+        for name, reasons in again.items():
             terminalreporter.line(f"{name}: {'; '.join(reasons)}")
 
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Record:
-    """The record of this test's run; its folder is named in the failure."""
+    """The record of this test's run; its folder is named in the failure.
+
+    Where both backends are compared, the one in namespaces, once the other one is found to be equivalent.
+    """
     try:
-        return request.config.stash[BATCH].record(request.node.nodeid)
+        record = request.config.stash[BATCH].record(request.node.nodeid)
+        twin = request.config.stash.get(TWIN, None)
+        if twin is not None:
+            assert equivalence.differences(record, twin.record(request.node.nodeid)) == []
+        return record
     except Unsupported as error:
         pytest.skip(f"unsupported here: {error}")
     except EnvironmentNotReady as error:
@@ -153,7 +175,7 @@ def _spec(item: pytest.Item) -> RunSpec | None:
     return spec if isinstance(spec, RunSpec) else None
 
 
-def _folder(config: pytest.Config) -> Path:
+def _folder(config: pytest.Config, backend: str) -> Path:
     factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - fixtures come too late here
-    path: Path = factory.mktemp("runs", numbered=False)
+    path: Path = factory.mktemp(f"runs-{backend}", numbered=False)
     return path

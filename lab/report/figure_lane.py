@@ -83,7 +83,9 @@ def _words(axes: "Axes", lane: Lane, top: float, record: Record) -> None:
     axes.text(
         1,
         row,
-        _said(lane.predicted, healed=record.fault.healed_at is not None),
+        "outside: kernel and program not observed"
+        if lane.outside
+        else _said(lane.predicted, healed=record.fault.healed_at is not None),
         transform=beside,
         va="center",
         ha="right",
@@ -144,6 +146,10 @@ def _kernel(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Record
         _line(axes, seen.recovered_s, (label - 8, end), GREEN, f"{lane.end}-recovered")
         _label(axes, axis, seen.recovered_s, label, words, lane)
     elif record.horizon_s is not None and record.fault.cut_at is not None:
+        if lane.outside:
+            last = "" if seen.last_copy_s is None else f", the last at {seconds(seen.last_copy_s)}"
+            _label(axes, axis, record.horizon_s, label, f"not observed{_after(seen)}{last}", lane, aside=True)
+            return
         _label(axes, axis, record.horizon_s, label, f"no give-up while watched{_after(seen)}", lane, aside=True)
 
 

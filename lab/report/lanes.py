@@ -68,6 +68,8 @@ class Lane:
     """The branch that applied."""
 
     seen: EndObservation
+    outside: bool = False
+    """Whether the end is not in the testbed: nothing is predicted of it, and only its segments are known."""
 
     @property
     def latest_s(self) -> float:
@@ -106,7 +108,8 @@ def _lane(
 ) -> Lane:
     cut = record.fault.direction
     dark = record.fault.cut_at is not None and (cut is Cut.BOTH or (cut is not None and cut.value == direction.value))
-    return Lane(end, direction, dark, _marks(seen, _segments(direction, timeline)), prediction.branch, seen)
+    outside = end == "server" and record.uplink is not None
+    return Lane(end, direction, dark, _marks(seen, _segments(direction, timeline)), prediction.branch, seen, outside)
 
 
 def _segments(direction: Direction, timeline: Timeline) -> list[Mark]:

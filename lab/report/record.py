@@ -118,6 +118,24 @@ class FlowRecord(_Part):
     server: str | None = None
 
 
+class UplinkRecord(_Part):
+    """The server of a run whose far end is outside of the testbed: neither its kernel nor its program is observed.
+
+    ``prediction.server`` says nothing then, and ``observation.server`` no more than the capture on the uplink side of
+    the router shows: what it sent, its copies, and the last of them.
+    """
+
+    host: str
+    """As the user named it."""
+
+    port: int
+    address: str
+    """What the host resolved to before the run, and in the client."""
+
+    translated: str | None = None
+    """The client's end of the flow as the far end has it, "address:port"; None where that never became known."""
+
+
 class Branch(_Part):
     """What one end's kernel is predicted to do, if the end sends (or stays idle) after the cut."""
 
@@ -281,6 +299,9 @@ class Record(_Part):
     sockets: Sockets = Sockets()
     fault: FaultRecord = FaultRecord()
     flow: FlowRecord = FlowRecord()
+    uplink: UplinkRecord | None = None
+    """None where the server was in the testbed."""
+
     prediction: Prediction = Prediction()
     observation: Observed = Observed()
     real_world: RealWorld | None = None

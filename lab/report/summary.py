@@ -10,6 +10,8 @@ from lab.report.record import Activity, Branch, Check, EndObservation, EndPredic
 from lab.report.units import NEVER, brief, count, long, seconds, window
 
 UNKNOWN = "-"
+OUTSIDE = "outside"
+"""Not observed, because it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def _verdict(record: Record) -> str:
     if _limited(record):
         return f"as predicted so far; {'; '.join(_unresolved(record))}"
     if record.outcome is Outcome.CONFIRMED:
-        return record.reason or "each end met its fate as predicted"
+        met = "each end met its fate" if record.uplink is None else "the client met its fate"
+        return record.reason or f"{met} as predicted"
     return record.reason or "the record does not say why"
 
 
@@ -112,11 +115,22 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
     watched = UNKNOWN if record.horizon_s is None else f"{brief(record.horizon_s)} after the cut"
     return (
         ("flow", f"{record.flow.client or '?'} > {record.flow.server or '?'}"),
+        *_outside(record),
         ("cut", cut),
         ("dropped", dropped),
         ("watched", watched),
         ("backend", _backend(record)),
     )
+
+
+def _outside(record: Record) -> tuple[tuple[str, str], ...]:
+    """What there is to say of a server that is not in the testbed."""
+    uplink = record.uplink
+    if uplink is None:
+        return ()
+    name = "" if uplink.host == uplink.address else f"{uplink.host}, "
+    seen_as = "" if uplink.translated is None else f"; it knows the client as {uplink.translated}"
+    return (("server", f"{name}outside: its kernel and program were not observed{seen_as}"),)
 
 
 def _backend(record: Record) -> str:
@@ -133,6 +147,8 @@ def _backend(record: Record) -> str:
 def _rows(record: Record) -> tuple[Row, ...]:
     client = _end(record.prediction.client, record.observation.client, record.horizon_s)
     server = _end(record.prediction.server, record.observation.server, record.horizon_s)
+    if record.uplink is not None and record.fault.cut_at is not None:
+        server = _far_end(record.observation.server)
     if {*client.values(), *server.values()} <= {(UNKNOWN, UNKNOWN), ("", UNKNOWN)}:
         return ()
     return tuple(Row(quantity, client[quantity], server[quantity]) for quantity in client)
@@ -147,6 +163,19 @@ def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | Non
         "copies": (UNKNOWN if branch is None else count(branch.copies), _or_unknown(seen.copies)),
         "error": ("", seen.errno or UNKNOWN),
         "noticed": ("", _noticed(seen, horizon_s)),
+    }
+
+
+def _far_end(seen: EndObservation) -> dict[str, tuple[str, str]]:
+    """A server outside: the segments that it sent, and the last of them, which may not have been its last."""
+    last = "" if seen.last_copy_s is None else f", last at {seconds(seen.last_copy_s)}"
+    return {
+        "traffic": (OUTSIDE, _sent(seen)),
+        "gave up": (OUTSIDE, OUTSIDE),
+        "cause": (OUTSIDE, OUTSIDE),
+        "copies": (OUTSIDE, _or_unknown(seen.copies) + last),
+        "error": ("", OUTSIDE),
+        "noticed": ("", OUTSIDE),
     }
 
 

@@ -80,12 +80,12 @@ class Agenda:
         self._observe(action.node, "action", text=action.text)
 
     def _heal(self, fault: Fault) -> None:
-        nudge(self._testbed, fault)
+        nudge(self._testbed, fault, outside=self._spec.uplink is not None)
         self.healed = self._testbed.router.heal(fault)
         self._observe("router", "heal", self.healed.done_at)
 
     def _try_new_connection(self) -> None:
         self._observe("client", "reconnect")
         self.reconnect = self._testbed.client.spawn_module(
-            "lab.programs.client", ("server", str(self._spec.port), "--connect-only")
+            "lab.programs.client", (self._spec.far_name, str(self._spec.port), "--connect-only")
         )

@@ -25,7 +25,9 @@ class Stage:
 
     testbed: Testbed
     spec: RunSpec
-    server: Process
+    server: Process | None
+    """None where the server is outside."""
+
     bystander: Process
     """The client end of the second flow; it prints one JSON line per exchange."""
 
@@ -90,7 +92,7 @@ def start(program: Program, node: Node) -> Process:
 
 
 def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patience) -> Stage:
-    """Capture, server and bystander, ready for the client.
+    """Capture, server and bystander, ready for the client; of an outside server there is nothing to bring up.
 
     Raises:
         UsageError: the server's command fails or listens nowhere.
@@ -101,8 +103,10 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     write_extra(testbed.router, spec.sysctls.get("router", {}))
     testbed.router.start_capture(folder.path)
     captured_since = patience.now()
-    server = start(spec.server, testbed.server)
-    wait_for_listener(testbed.server, server, spec.port, patience)
+    server = None
+    if spec.server is not None:
+        server = start(spec.server, testbed.server)
+        wait_for_listener(testbed.server, server, spec.port, patience)
     port = bystander_port(spec.port)
     bystander = start_bystander(testbed, spec, port, patience)
     return Stage(testbed, spec, server, bystander, port, captured_since)

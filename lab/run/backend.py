@@ -22,13 +22,20 @@ class Images:
         return self.client is not None or self.server is not None
 
 
-def opener(backend: str, images: Images | None = None, tell: Callable[[str], None] = lambda _: None) -> Opener:
+def opener(
+    backend: str,
+    images: Images | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    leads_outside: bool = False,
+) -> Opener:
     """What brings up a testbed of this backend.
 
     Args:
         backend: auto, netns or docker.
         images: The user's; they need containers.
         tell: Hears which backend ``auto`` chose, and why.
+        leads_outside: There is an uplink, which only containers have.
 
     Raises:
         UsageError: there is no such backend, or it has no images.
@@ -40,6 +47,9 @@ def opener(backend: str, images: Images | None = None, tell: Callable[[str], Non
         if backend == "netns":
             raise UsageError("The embedded backend has no images.", fix="--backend docker")
         return open_docker(images)
+    if leads_outside and backend == "auto":
+        tell("backend: docker, since the embedded one has no way out to a server outside")
+        return open_docker()
     return open_netns if choose(backend, tell) == "netns" else open_docker()
 
 

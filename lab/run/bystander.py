@@ -11,7 +11,7 @@ from lab.run.findings import BystanderFinding
 from lab.run.flowfinder import wait_for_listener
 from lab.run.noticing import event_of, instant_of
 from lab.run.patience import Patience
-from lab.run.sides import Side, by_flow
+from lab.run.sides import COUNTERS, Side, by_flow
 from lab.run.spec import RunSpec
 from lab.run.watched import Watched
 from lab.testbed.ports import Process, Testbed
@@ -22,6 +22,8 @@ PORTS = (40007, 40017)
 INTERVAL_S = 0.2
 
 TIMEOUT_S = 10.0
+
+RETRANSMITTED = COUNTERS["retransmissions"]
 
 
 def bystander_port(server_port: int) -> int:
@@ -36,7 +38,7 @@ def start_bystander(testbed: Testbed, spec: RunSpec, port: int, patience: Patien
         Unsupported: it cannot talk, so no run could be trusted here.
     """
     # With the whole host dark the same family is dark too: the other one shares links, router and capture.
-    ipv6 = spec.ipv6 != (spec.scope is Scope.HOST)
+    ipv6 = spec.ipv6 != (spec.scope is Scope.HOST and spec.uplink is None)
     address = testbed.server.ipv6 if ipv6 else testbed.server.ipv4
     server = testbed.server.spawn_module("lab.programs.server", (str(port),))
     wait_for_listener(testbed.server, server, port, patience)
@@ -48,8 +50,17 @@ def start_bystander(testbed: Testbed, spec: RunSpec, port: int, patience: Patien
     return client
 
 
-def read_bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFinding:
-    """How it fared, from its output and both captures."""
+def read_bystander(
+    watched: Watched, sides: Mapping[str, Side], server_counters: Mapping[str, int] | None = None
+) -> BystanderFinding:
+    """How it fared, from its output and both captures.
+
+    Args:
+        watched: The run.
+        sides: Both captures.
+        server_counters: How far its server's counters moved, where that node is the bystander's alone: with an uplink
+            no capture is of its link, and a copy whose original was lost there looks like one.
+    """
     events = [e for e in map(event_of, watched.bystander.lines) if e is not None]
     answers = [instant_of(e) for e in events if e.get("event") == "received"]
     told = any(e.get("event") in ("error", "eof", "closed") for e in events)
@@ -61,5 +72,6 @@ def read_bystander(watched: Watched, sides: Mapping[str, Side]) -> BystanderFind
     for side in sides.values():
         mine = [s for s in side.segments if its & {s.source, s.destination}]
         lost += sum(1 for segments in by_flow(mine).values() for c in classify(segments) if c.segment_class.is_copy)
+    lost = max(lost, (server_counters or {}).get(RETRANSMITTED, 0))
     alive = bool(answers) and not told and watched.bystander.returncode is None
     return BystanderFinding(alive=alive, lost=lost, longest_gap_s=max(since, default=float("inf")))

@@ -8,11 +8,12 @@ from lab.core.hole import Dark, Passage, arrivals, passage
 from lab.core.retransmission import Classified, classify
 from lab.core.segment import Flag, Segment
 from lab.run.bystander import read_bystander
-from lab.run.ends import Readings, read_end
+from lab.run.ends import Readings, read_end, read_far
 from lab.run.findings import Findings
 from lab.run.noticing import event_of
 from lab.run.settle import nudge, settled_counters, settled_matched
-from lab.run.sides import Side, counters_moved, kernel_segments, read_side, seen_from_sink
+from lab.run.sides import Side, counters_moved, kernel_segments, names_of, read_side, seen_from_sink, translated
+from lab.run.spec import inside
 from lab.run.watched import Watched
 from lab.testbed.ports import Process
 
@@ -28,12 +29,15 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     """
     testbed = watched.testbed
     after, counted_at = settled_counters(testbed)
-    tracks = {node.name: node.track(watched.flow) for node in (testbed.client, testbed.server)}
+    tracks = {node.name: node.track(watched.flow) for node in inside(testbed, watched.spec)}
+    outside = watched.spec.uplink is not None
     if watched.healed is None:
-        nudge(testbed, watched.fault)
+        nudge(testbed, watched.fault, outside=outside)
     matched, matched_at = settled_matched(testbed, watched.fault)
     summary = testbed.router.stop_capture()
-    captured = {name: read_side(path, summary) for name, path in summary.files.items()}
+    translations = {**watched.translations, **(translated(testbed.router) if outside else {})}
+    names = {"right": names_of(translations)}
+    captured = {name: read_side(path, summary, names.get(name)) for name, path in summary.files.items()}
     sides, passages = _as_the_ends_saw(captured, watched, matched_at)
     classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
     deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
@@ -41,17 +45,18 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     read = Readings(tracks, deltas, counted_at, sides, classes)
     findings = Findings(
         client=read_end(testbed.client, Direction.FORWARD, watched, read),
-        server=read_end(testbed.server, Direction.RETURN, watched, read),
+        server=None if outside else read_end(testbed.server, Direction.RETURN, watched, read),
+        far=read_far(watched, read, translations) if outside else None,
         passages=passages,
         matched=matched,
         icmp=sum(1 for side in captured.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
-        bystander=read_bystander(watched, sides),
+        bystander=read_bystander(watched, sides, deltas["server"] if outside else {}),
         capture=summary,
         cut=watched.cut,
         healed=watched.healed,
         ended_early=_ended_early((s for side in sides.values() for s in kernel_segments(side)), watched),
         watched_until=watched.until,
-        counters=deltas,
+        counters={name: moved for name, moved in deltas.items() if name != "server" or not outside},
         reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
     )
     return findings, _by_vantage_point(classes, captured, watched)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
@@ -14,15 +15,17 @@ from lab.core.retransmission import Classified
 from lab.core.segment import Flag
 from lab.core.socket import SocketSample
 from lab.core.timeline import Observation
+from lab.core.uplink import Uplink
 from lab.core.verdict import Check as CoreCheck
 from lab.core.verdict import Kind, judge, why
 from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
 from lab.run.checks import disturbed, judged
-from lab.run.findings import EndFinding, Findings
+from lab.run.findings import EndFinding, FarFinding, Findings
 from lab.run.forecast import EndForecast
 from lab.run.spec import RunSpec
+from lab.run.traffic import Traffic
 from lab.testbed.ports import CutReceipt
 
 
@@ -66,12 +69,11 @@ def conclude(known: Known, found: Findings) -> r.Record:
                     "matched": r.MatchedPackets(forward=found.matched.forward, return_=found.matched.return_),
                 }
             ),
-            "prediction": r.Prediction(
-                client=_prediction(found.client, cut_at), server=_prediction(found.server, cut_at)
-            ),
+            "uplink": _uplink(known.spec.uplink, found.far),
+            "prediction": r.Prediction(**{end.name: _prediction(end, cut_at) for end in found.ends}),
             "observation": r.Observed(
                 client=_observation(found.client, found),
-                server=_observation(found.server, found),
+                server=_observed_far(found) if found.server is None else _observation(found.server, found),
                 bystander=r.Bystander(alive=found.bystander.alive, lost=found.bystander.lost),
                 reconnected=found.reconnected,
                 crossed=r.Crossed(**crossed_summary(found.passages), icmp=found.icmp),
@@ -81,6 +83,13 @@ def conclude(known: Known, found: Findings) -> r.Record:
             "checks": tuple(_check(check) for check in checks),
         }
     )
+
+
+def _uplink(uplink: Uplink | None, far: FarFinding | None) -> r.UplinkRecord | None:
+    if uplink is None:
+        return None
+    translated = None if far is None or far.translated is None else str(far.translated.client)
+    return r.UplinkRecord(host=uplink.host, port=uplink.port, address=uplink.address, translated=translated)
 
 
 def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, unsupported: bool = False) -> r.Record:
@@ -109,6 +118,7 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, u
         flow=r.FlowRecord()
         if known.flow is None
         else r.FlowRecord(client=str(known.flow.client), server=str(known.flow.server)),
+        uplink=_uplink(spec.uplink, None),
         prediction=r.Prediction(
             **{
                 name: r.EndPrediction(sending=_branch(each.sending, 0.0), idle=_branch(each.idle, 0.0))
@@ -198,14 +208,9 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
     def from_cut(at: float | None) -> float | None:
         return None if at is None else at - cut_at
 
-    times = tuple(c.segment.time_s - cut_at for c in end.traffic.copies)
     cause = end.fate.cause
     return r.EndObservation(
-        first_lost_s=from_cut(end.traffic.lost_at),
-        copies=len(times),
-        copy_times_s=times,
-        copy_classes=tuple(c.segment_class.value for c in end.traffic.copies),
-        last_copy_s=times[-1] if times else None,
+        **_sent(end.traffic, cut_at),
         gave_up_s=from_cut(end.fate.gone_at),
         gave_up_within_s=end.fate.within_s if end.fate.gone_at is not None else None,
         cause=r.Cause(cause) if cause is not None else r.Cause.NONE,
@@ -214,8 +219,30 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
         noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
         closed_s=from_cut(end.let_go_at),
         never_told=_never_told(end, found),
-        recovered_s=from_cut(end.traffic.recovered_at),
     )
+
+
+def _observed_far(found: Findings) -> r.EndObservation:
+    """An outside server: what it sent, and nothing of what its kernel and its program made of that."""
+    assert found.far is not None
+    return r.EndObservation(**_sent(found.far.traffic, found.cut.done_at))
+
+
+def _sent(traffic: Traffic, cut_at: float) -> dict[str, Any]:
+    """What the wire shows of an end, the fields of the record."""
+
+    def from_cut(at: float | None) -> float | None:
+        return None if at is None else at - cut_at
+
+    times = tuple(c.segment.time_s - cut_at for c in traffic.copies)
+    return {
+        "first_lost_s": from_cut(traffic.lost_at),
+        "copies": len(times),
+        "copy_times_s": times,
+        "copy_classes": tuple(c.segment_class.value for c in traffic.copies),
+        "last_copy_s": times[-1] if times else None,
+        "recovered_s": from_cut(traffic.recovered_at),
+    }
 
 
 def _never_told(end: EndFinding, found: Findings) -> bool:
@@ -238,7 +265,7 @@ def _real_world(found: Findings) -> r.RealWorld:
         return _branch(real, 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
 
     settings = f"Linux defaults (tcp_retries2={LINUX_DEFAULTS.retries2}, rto_max {LINUX_DEFAULTS.rto_max_s:g} s)"
-    return r.RealWorld(settings=settings, client=uncompressed(found.client), server=uncompressed(found.server))
+    return r.RealWorld(settings=settings, **{end.name: uncompressed(end) for end in found.ends})
 
 
 def _socket(each: EndForecast) -> r.SocketFacts:

@@ -11,6 +11,7 @@ from lab.run.flowfinder import (
     choose,
     find_flow,
     four_tuple,
+    knock,
     refuse_closed,
     refuse_exit,
     sample_of,
@@ -41,26 +42,39 @@ class _Connecting:
     def __init__(self, stage: Stage, client: Process, patience: Patience, observe: Observe) -> None:
         self._stage = stage
         self._spec = stage.spec
+        self._uplink = stage.spec.uplink
         self._node = stage.testbed.client
         self._client = client
         self._patience = patience
         self._observe = observe
-        self._roll = Roll(self._node, stage.spec.port)
+        self._roll = Roll(self._node, stage.spec.port, None if self._uplink is None else self._uplink.address)
 
     def flow_at_cut(self, agenda: Agenda) -> FourTuple:
         spec = self._spec
-        flow = self._take(find_flow(self._roll, self._client, spec.port, spec.flow, self._patience))
+        flow = self._take(self._find())
         cut_at = self._patience.now() + spec.cut_after_s
         agenda.act_before(cut_at)
         self._look_on(cut_at)
         flow = self._choose_again(flow)
-        refuse_exit(self._stage.server, "could be cut off")
+        if self._stage.server is not None:
+            refuse_exit(self._stage.server, "could be cut off")
         if spec.client_state is State.ZERO_WINDOW:
             wait_for_window_probe(self._node, flow, self._patience)
         if not spec.closes:
             refuse_exit(self._client, "could be cut off")
             refuse_closed(sample_of(self._node.sockets(), flow), self._client)
         return flow
+
+    def _find(self) -> FourTuple:
+        spec = self._spec
+        try:
+            return find_flow(self._roll, self._client, spec.port, spec.flow, self._patience, called=spec.far_name)
+        except UsageError as error:
+            if self._uplink is None or self._roll.look():
+                raise
+            accepts, answer = knock(self._node, self._uplink, self._patience)
+            fix = error.fix if accepts else "give the address and port on which the server accepts connections"
+            raise UsageError(f"{error.message} {answer}", fix=fix) from error
 
     def _take(self, flow: FourTuple) -> FourTuple:
         self._observe("client", "connected", flow=str(flow))

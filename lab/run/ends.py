@@ -9,7 +9,7 @@ from lab.core.prediction import Cause
 from lab.core.retransmission import Classified
 from lab.core.segment import Flag, Segment
 from lab.run.fate import KernelFate, announced_expiry, dated_close, narrowed, read_fate
-from lab.run.findings import EndFinding
+from lab.run.findings import EndFinding, FarFinding
 from lab.run.forecast import EndForecast
 from lab.run.noticing import first_error, instant_of, read_noticing
 from lab.run.sides import COUNTERS, Side, count_sent_again, kernel_segments
@@ -53,7 +53,8 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
     """
     near = "left" if direction is Direction.FORWARD else "right"
     cut_at, track, program = watched.cut.began_at, read.tracks[node.name], watched.programs[node.name]
-    own = (watched.spec.client if node.name == "client" else watched.spec.server).own
+    started = watched.spec.client if node.name == "client" else watched.spec.server
+    own = started is not None and started.own
     healed_at = None if watched.healed is None else watched.healed.began_at
     traffic = read_traffic(read.classes[near], direction, cut_at, healed_at, read.counted_at)
     reset = _reset_received(read.sides[near].segments, watched.flow, direction.opposite, cut_at)
@@ -75,6 +76,29 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
         late_s=max((late for at, late in track.late if at >= cut_at), default=0.0),
         samples=track.samples,
         seen_until=None if last is None else max(last.at, track.gone_at or last.at),
+    )
+
+
+def read_far(watched: Watched, read: Readings, translations: Mapping[FourTuple, FourTuple]) -> FarFinding:
+    """What an outside server showed: its segments on the uplink side of the router, and nothing else.
+
+    Args:
+        watched: The run.
+        read: What it left behind; its captures have the client's names for both ends.
+        translations: Connections out by the uplink, at the end.
+    """
+    cut_at, flow = watched.cut.began_at, watched.flow
+    healed_at = None if watched.healed is None else watched.healed.began_at
+    translated = translations.get(flow)
+    passed = {
+        direction: sum(1 for c in read.classes[far] if c.direction is direction and c.segment.time_s < cut_at)
+        for direction, far in ((Direction.FORWARD, "right"), (Direction.RETURN, "left"))
+    }
+    return FarFinding(
+        translated=translated,
+        steady=translated is not None and watched.translations.get(flow) == translated,
+        passed=passed,
+        traffic=read_traffic(read.classes["right"], Direction.RETURN, cut_at, healed_at, read.counted_at),
     )
 
 

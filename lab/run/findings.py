@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.core.fault import Matched
-from lab.core.flow import Direction
+from lab.core.flow import Direction, FourTuple
 from lab.core.hole import Passage
 from lab.core.prediction import GiveUp, State
 from lab.core.socket import SocketSample
@@ -84,6 +84,22 @@ class EndFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class FarFinding:
+    """The far end of a run with an uplink: its kernel and program are not the lab's to look at, its segments are."""
+
+    translated: FourTuple | None
+    """The flow as the far end has it; None where the router's connection tracking did not know it."""
+
+    steady: bool
+    """Whether the translation was the same before the cut and at the end."""
+
+    passed: Mapping[Direction, int]
+    """The flow's segments before the cut that both sides of the router saw, so translated."""
+
+    traffic: Traffic
+
+
+@dataclass(frozen=True, slots=True)
 class BystanderFinding:
     """The second flow."""
 
@@ -102,7 +118,10 @@ class Findings:
     """A whole run."""
 
     client: EndFinding
-    server: EndFinding
+    server: EndFinding | None
+    """None where the server is outside: then there is ``far``."""
+
+    far: FarFinding | None
     passages: Sequence[Passage]
     """Of the directions that were cut."""
 
@@ -127,12 +146,12 @@ class Findings:
     """Whether a new connection was set up while the old one was dark; None where none was tried."""
 
     @property
-    def ends(self) -> tuple[EndFinding, EndFinding]:
-        """Client and server."""
-        return self.client, self.server
+    def ends(self) -> tuple[EndFinding, ...]:
+        """Client and server, those of them that were observed."""
+        return (self.client,) if self.server is None else (self.client, self.server)
 
-    def other(self, end: EndFinding) -> EndFinding:
-        """The peer of this end."""
+    def other(self, end: EndFinding) -> EndFinding | None:
+        """The peer of this end; None where it is outside."""
         return self.server if end.name == self.client.name else self.client
 
     @property

@@ -1,17 +1,23 @@
 """Finds the flow that the user means, from the node and the server's port alone."""
 
 import ipaddress
+import signal
 from collections.abc import Sequence
 
 from lab.core.errors import UsageError
 from lab.core.flow import FourTuple
 from lab.core.socket import SocketSample, TcpState, Timer
+from lab.core.uplink import Uplink
+from lab.run.noticing import event_of
 from lab.run.patience import Patience
 from lab.testbed.ports import Node, Process
 
 LISTEN_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 10.0
 TALK_TIMEOUT_S = 10.0
+KNOCK_S = 5.0
+"""How long an outside server may take to accept a connection, when it is asked why there is none."""
+
 LAST_LINES = 5
 FRESH_S = 0.06
 """How old an answered window probe may be; the shortest pause between two is 200 ms."""
@@ -58,24 +64,28 @@ class Roll:
     Args:
         node: The client's.
         port: The server's.
+        address: The server's, where a connection to the same port of another host is none of the run's.
     """
 
-    def __init__(self, node: Node, port: int) -> None:
+    def __init__(self, node: Node, port: int, address: str | None = None) -> None:
         self.node = node
         self._port = port
+        self._address = address
         self._since: dict[int, int] = {}
         self._looks = 0
 
     def look(self) -> list[SocketSample]:
         """Those that are established now."""
         self._looks += 1
-        found = established(self.node.sockets(), self._port)
+        found = established(self.node.sockets(), self._port, self._address)
         for sample in found:
             self._since.setdefault(sample.inode, self._looks)
         return sorted(found, key=lambda s: (self._since[s.inode], s.inode))
 
 
-def find_flow(roll: Roll, process: Process, port: int, choice: str | None, patience: Patience) -> FourTuple:
+def find_flow(
+    roll: Roll, process: Process, port: int, choice: str | None, patience: Patience, *, called: str = "server"
+) -> FourTuple:
     """The client's established flow to the port.
 
     Args:
@@ -84,6 +94,7 @@ def find_flow(roll: Roll, process: Process, port: int, choice: str | None, patie
         port: The server's.
         choice: first, newest or a client port where several match; None insists on exactly one.
         patience: Waits.
+        called: By which name the client reaches the server.
 
     Raises:
         UsageError: no flow, or several and no choice.
@@ -105,7 +116,7 @@ def find_flow(roll: Roll, process: Process, port: int, choice: str | None, patie
     if flow is None:
         raise UsageError(
             f"The client runs, but after {CONNECT_TIMEOUT_S:g} s it has no connection to port {port}. {tail(process)}",
-            fix="let the client connect to the name 'server' (or 'client', 'router') and that port",
+            fix=f"let the client connect to '{called}' and that port",
         )
     return flow
 
@@ -144,9 +155,29 @@ def wait_for_window_probe(node: Node, flow: FourTuple, patience: Patience) -> No
         raise UsageError(f"A closed window was expected, but after {TALK_TIMEOUT_S:g} s {flow} had sent no probe.")
 
 
-def established(samples: Sequence[SocketSample], port: int) -> list[SocketSample]:
-    """The sockets connected to the port."""
-    return [s for s in samples if s.state is TcpState.ESTABLISHED and s.remote.port == port]
+def knock(node: Node, uplink: Uplink, patience: Patience) -> tuple[bool, str]:
+    """Whether an outside server that the user's client has no connection with accepts one of the lab's own."""
+    argv = (uplink.address, str(uplink.port), "--connect-only")
+    probe = node.spawn_module("lab.programs.client", argv)
+
+    def look() -> tuple[bool, str] | None:
+        events = {str(e.get("event")): e for e in map(event_of, probe.lines) if e is not None}
+        if "connected" in events:
+            return True, f"{uplink} accepts connections."
+        if "error" in events:
+            return False, f"{uplink} cannot be connected to: {events['error'].get('errno')}."
+        return None
+
+    try:
+        return patience.until(look, KNOCK_S) or (False, f"{uplink} did not answer within {KNOCK_S:g} s.")
+    finally:
+        probe.send_signal(signal.SIGKILL)
+
+
+def established(samples: Sequence[SocketSample], port: int, address: str | None = None) -> list[SocketSample]:
+    """The sockets connected to the port, and to that address where one is given."""
+    wanted = (s for s in samples if s.state is TcpState.ESTABLISHED and s.remote.port == port)
+    return [s for s in wanted if address is None or s.remote.address == address]
 
 
 def sample_of(samples: Sequence[SocketSample], flow: FourTuple) -> SocketSample | None:

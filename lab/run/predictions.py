@@ -138,9 +138,9 @@ def _recovery(end: EndFinding, found: Findings) -> Iterator[Check]:
     yield _predicted(end, "recovery", ok, f"{how} {seen}; {copy}")
 
 
-def _ended_before(end: EndFinding, instant: float) -> bool:
-    """Whether the end's kernel had given up, or its program had closed, by then."""
-    return any(at is not None and at < instant for at in (end.fate.gone_at, end.let_go_at))
+def _ended_before(end: EndFinding | None, instant: float) -> bool:
+    """Whether the end's kernel had given up, or its program had closed, by then; of one outside only a RST tells."""
+    return end is None or any(at is not None and at < instant for at in (end.fate.gone_at, end.let_go_at))
 
 
 def _next_copy_until(end: EndFinding, since: float) -> float | None:

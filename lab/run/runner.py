@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from lab.core.errors import LabError, Unsupported
@@ -27,7 +28,8 @@ from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
 from lab.run.settings import at_creation
-from lab.run.spec import RunSpec
+from lab.run.sides import translated
+from lab.run.spec import RunSpec, inside
 from lab.run.watch import TELL_S, EndWatch, watch
 from lab.run.watched import Watched
 from lab.testbed.ports import Counters, Process, Testbed, TestbedSpec
@@ -122,7 +124,8 @@ class Run:
         self.tell(observation)
 
     def _testbed_spec(self) -> TestbedSpec:
-        return TestbedSpec(ipv6=self.spec.ipv6, firewall=self.spec.firewall, sysctls=at_creation(self.spec))
+        spec = self.spec
+        return TestbedSpec(ipv6=spec.ipv6, firewall=spec.firewall, sysctls=at_creation(spec), uplink=spec.uplink)
 
     def _arrange(self, testbed: Testbed) -> Stage:
         """Bring up everything but the client."""
@@ -130,8 +133,11 @@ class Run:
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
         stage = bring_up(testbed, self.folder, self.spec, self._patience)
-        self._programs["server"] = stage.server
-        self._know(settings={node.name: read_settings(node) for node in nodes})
+        if stage.server is not None:
+            self._programs["server"] = stage.server
+        # With an outside server the server node is the bystander's alone.
+        told = nodes if self.spec.uplink is None else nodes[:2]
+        self._know(settings={node.name: read_settings(node) for node in told})
         return stage
 
     def _run(self, stage: Stage) -> Record:
@@ -145,9 +151,10 @@ class Run:
         fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
         self._know(flow=flow, fault=fault)
         testbed.router.prepare(fault)
-        for node in (testbed.client, testbed.server):
+        for node in inside(testbed, self.spec):
             node.watch(flow)
         self._patience.pause_until(stage.captured_since + CALM_S)
+        translations = {} if self.spec.uplink is None else translated(testbed.router)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._know(cut=cut)
@@ -167,6 +174,7 @@ class Run:
             until=until,
             forecasts=forecasts,
             before=self._before,
+            translations=translations,
             programs={name: self._programs.get(name) for name in ("client", "server")},
             bystander=stage.bystander,
             bystander_port=stage.bystander_port,
@@ -179,15 +187,15 @@ class Run:
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
-        # At the server's end local and remote are the other way round.
-        ends = (
-            (testbed.client, flow, self.spec.client_state),
-            (testbed.server, FourTuple(client=flow.server, server=flow.client), self.spec.server_state),
-        )
         hz = self._known.hz or DEFAULT_HZ
+        states = {"client": self.spec.client_state, "server": self.spec.server_state}
+        # At the server's end local and remote are the other way round.
+        tuples = {"client": flow, "server": FourTuple(client=flow.server, server=flow.client)}
         forecasts = {
-            node.name: forecast_end(node, end, state, self.spec, self._known.settings[node.name], hz=hz)
-            for node, end, state in ends
+            node.name: forecast_end(
+                node, tuples[node.name], states[node.name], self.spec, self._known.settings[node.name], hz=hz
+            )
+            for node in inside(testbed, self.spec)
         }
         self._know(forecasts=forecasts)
         for name, each in forecasts.items():
@@ -208,8 +216,7 @@ class Run:
     ) -> float:
         """Act and heal on time, and watch until the fates are known; when that was, CLOCK_MONOTONIC."""
         ends = [
-            EndWatch("client", forecasts["client"], lambda: testbed.client.track(flow)),
-            EndWatch("server", forecasts["server"], lambda: testbed.server.track(flow)),
+            EndWatch(node.name, forecasts[node.name], partial(node.track, flow)) for node in inside(testbed, self.spec)
         ]
 
         def do_what_is_due() -> None:
@@ -232,6 +239,7 @@ class Run:
             told=lambda: not ends[0].gone or told(),
             # Whoever says for how long and for what to look is taken at his word.
             tell_s=math.inf if self.spec.noticed and self.spec.watch_s else TELL_S,
+            outside=self.spec.uplink is not None,
         )
 
     def _tell_end(self, found: Findings) -> None:

@@ -37,21 +37,28 @@ def settled_matched(testbed: Testbed, fault: Fault) -> tuple[Matched, float]:
     raise InvalidRun(f"A rule that rests for two readings was expected; {SETTLED_TRIES} times it had matched.")
 
 
-def nudge(testbed: Testbed, fault: Fault) -> None:
+def nudge(testbed: Testbed, fault: Fault, *, outside: bool = False) -> None:
     """Send one old acknowledgment into the hole, each way that is cut, and wait until the rules have had it.
 
     An idle flow proves nothing by itself: a rule for the wrong port would look the same. And a busy one proves nothing
     about the time after its last segment. Only while the hole is open, and not in the wrong placement: a drop in the
     sender's own OUTPUT is told to whoever sends.
+
+    Args:
+        testbed: Where.
+        fault: What is in force.
+        outside: The server is no node of the lab's. Nothing is sent on its behalf: what could provoke it to send would
+            have to reach it. The client's nudge is dropped in the hole like everything else.
     """
     if fault.placement is Placement.OWN_OUTPUT:
         return
+    nudged = [one for one in fault.direction.directions if one is Direction.FORWARD or not outside]
     before = testbed.router.matched(fault)
-    for direction in fault.direction.directions:
+    for direction in nudged:
         node = testbed.client if direction is Direction.FORWARD else testbed.server
         node.nudge(*fault.flow.ends(direction))
     deadline = time.monotonic() + NUDGE_TIMEOUT_S
     while time.monotonic() < deadline:
         now = testbed.router.matched(fault)
-        if all(now.of(direction) > before.of(direction) for direction in fault.direction.directions):
+        if all(now.of(direction) > before.of(direction) for direction in nudged):
             return

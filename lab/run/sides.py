@@ -1,18 +1,18 @@
 """The captures of a run on one clock, and what they show of the kernels' counters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.core.errors import InvalidRun, UsageError
-from lab.core.flow import Endpoint
+from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.hole import is_nudge
 from lab.core.icmp import IcmpMessage
 from lab.core.retransmission import classify
 from lab.core.segment import Segment
 from lab.core.segment_class import SegmentClass
 from lab.pcap import read_packets
-from lab.testbed.ports import CaptureSummary, Counters
+from lab.testbed.ports import CaptureSummary, Counters, Router
 
 COUNTERS = {
     "retransmissions": "TcpRetransSegs",
@@ -20,6 +20,10 @@ COUNTERS = {
     "window-probes": "TcpExtTCPWinProbe",
 }
 """What a capture can show beside the kernel's own count of it."""
+
+
+Names = Mapping[tuple[Endpoint, Endpoint], tuple[Endpoint, Endpoint]]
+"""Source and destination on the far side of a translation to what they are on the near one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +34,8 @@ class Side:
     icmp: Sequence[IcmpMessage]
 
 
-def read_side(path: Path, summary: CaptureSummary) -> Side:
-    """A capture's segments and ICMP messages, brought onto CLOCK_MONOTONIC.
+def read_side(path: Path, summary: CaptureSummary, names: Names | None = None) -> Side:
+    """A capture's segments and ICMP messages, brought onto CLOCK_MONOTONIC, and their ends as the client has them.
 
     Raises:
         InvalidRun: it cannot be read to its end.
@@ -42,12 +46,29 @@ def read_side(path: Path, summary: CaptureSummary) -> Side:
     try:
         for packet in read_packets(path):
             if isinstance(packet, Segment):
-                segments.append(packet._replace(time_s=packet.time_s - offset))
+                segments.append(_renamed(packet, names)._replace(time_s=packet.time_s - offset))
             else:
                 icmp.append(replace(packet, time_s=packet.time_s - offset))
     except UsageError as error:
         raise InvalidRun(f"The lab's own capture cannot be read: {error.message}") from error
     return Side(segments, icmp)
+
+
+def translated(router: Router) -> dict[FourTuple, FourTuple]:
+    """Connections out by the uplink, as the client has them and as the far end does."""
+    return {passing.flow: passing.translated for passing in router.flows() if passing.translated is not None}
+
+
+def names_of(translations: Mapping[FourTuple, FourTuple]) -> Names:
+    """How to read the far side of these translations, both ways of each flow."""
+    return {
+        there.ends(direction): here.ends(direction) for here, there in translations.items() for direction in Direction
+    }
+
+
+def _renamed(segment: Segment, names: Names | None) -> Segment:
+    ends = None if names is None else names.get((segment.source, segment.destination))
+    return segment if ends is None else segment._replace(source=ends[0], destination=ends[1])
 
 
 def seen_from_sink(door: Side, sink: Side, lost: Iterable[Segment]) -> Side:

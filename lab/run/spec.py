@@ -9,6 +9,8 @@ from lab.core.fault import Cut, Placement, Scope
 from lab.core.prediction import State
 from lab.core.profiles import PROFILES, Profile
 from lab.core.socket import SocketOptions
+from lab.core.uplink import Uplink
+from lab.testbed.ports import Node, Testbed
 
 MIN_PORT, MAX_PORT = 1, 65535
 ORPHANED = frozenset({State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2})
@@ -58,7 +60,9 @@ class Action:
 class RunSpec:
     """One experiment: two programs, a fault, and how long to watch."""
 
-    server: Program
+    server: Program | None
+    """None where the server is outside of the testbed."""
+
     client: Program
     port: int
     """The server's TCP port; how the flow is found."""
@@ -110,6 +114,13 @@ class RunSpec:
     """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""
 
     firewall: str = "auto"
+    uplink: Uplink | None = None
+    """The server, where it is outside: the lab neither starts it nor looks into it."""
+
+    @property
+    def far_name(self) -> str:
+        """What the client calls its server."""
+        return "server" if self.uplink is None else self.uplink.host
 
     @property
     def closes(self) -> bool:
@@ -122,6 +133,7 @@ class RunSpec:
             if node not in NODES:
                 raise UsageError(f"Sysctls can be set in {', '.join(NODES)}; there is no node {node!r}.")
         self._check_times()
+        self._check_far_end()
         if self.flow is not None and self.flow not in FLOW_CHOICES:
             if not self.flow.isdecimal():
                 raise UsageError(f"The flow is first, newest or one of the client's ports; {self.flow!r} is none.")
@@ -130,6 +142,22 @@ class RunSpec:
             re.compile(self.noticed or "")
         except re.error as error:
             raise UsageError(f"{self.noticed!r} is no regular expression: {error}.") from error
+
+    def _check_far_end(self) -> None:
+        """Refuse what asks for more of an outside server than that it is there."""
+        uplink = self.uplink
+        if uplink is None:
+            if self.server is None:
+                raise UsageError("A run needs a server: a program in the testbed, or one outside (an uplink).")
+            return
+        if self.server is not None or self.port != uplink.port or self.ipv6 != uplink.ipv6:
+            raise UsageError(
+                f"The server is {uplink}, outside of the testbed; another server, port or family was given."
+            )
+        if "server" in self.sysctls or any(action.node == "server" for action in self.actions):
+            raise UsageError(f"The server is {uplink}, outside of the testbed; nothing can be set or done there.")
+        if self.placement is not Placement.ROUTER or self.connect_from or self.server_state is not State.ESTABLISHED:
+            raise UsageError("With an uplink only established flows can be cut, and only in the router.")
 
     def _check_times(self) -> None:
         heal_s, watch_s = self.heal_after_s, self.watch_s
@@ -144,6 +172,11 @@ class RunSpec:
                 f"The heal, {heal_s:g} s after the cut, would come after the watch, which ends at {watch_s:g} s.",
                 fix="watch for longer than that, or heal earlier",
             )
+
+
+def inside(testbed: Testbed, spec: RunSpec) -> tuple[Node, ...]:
+    """The nodes that hold an end of the flow, the client's first."""
+    return (testbed.client, testbed.server) if spec.uplink is None else (testbed.client,)
 
 
 def _check_port(what: str, port: int) -> None:

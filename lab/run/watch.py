@@ -133,11 +133,12 @@ def watch(
     on_look: Callable[[], None] = lambda: None,
     told: Callable[[], bool] = lambda: True,
     tell_s: float = TELL_S,
+    outside: bool = False,
 ) -> float:
     """Watch until every fate is known, or the user's time is over.
 
     Args:
-        ends: Both ends.
+        ends: Both ends, or the one that is not outside.
         cut_at: When the cut was done, CLOCK_MONOTONIC.
         longest_s: The user's limit from the cut; None watches as long as the predictions ask for.
         patience: Waits.
@@ -146,6 +147,7 @@ def watch(
         on_look: Called after each look; narrates.
         told: Whether the client has shown that it knows; waited for once no kernel has anything left to tell.
         tell_s: How long for, at most.
+        outside: The other end's fate is nobody's to know: what it sends is watched for the whole of the user's time.
 
     Returns:
         When the watch ended, CLOCK_MONOTONIC.
@@ -159,7 +161,7 @@ def watch(
         now, ahead = patience.now(), next_at()
         if limit is not None and now >= limit:
             return now
-        all_gone = all(end.gone or end.let_go for end in ends)
+        all_gone = not outside and all(end.gone or end.let_go for end in ends)
         nothing_due = limit is None and now >= least and now >= max(dues, default=now)
         if ahead is None and (all_gone or nothing_due):
             patience.until(lambda: told() or None, _left(limit, now, tell_s), step_s=0.1)

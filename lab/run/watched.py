@@ -27,6 +27,9 @@ class Watched:
     before: Mapping[str, Counters]
     """Per node, before any program started."""
 
+    translations: Mapping[FourTuple, FourTuple]
+    """Before the cut, connections out by the uplink as the client has them and as the far end does."""
+
     programs: Mapping[str, Process | None]
     bystander: Process
     bystander_port: int

@@ -32,7 +32,8 @@ _KIND = 0x3FFF
 """Of an attribute's type: without the marks for nested and for network order (``NLA_TYPE_MASK``)."""
 
 # linux/netfilter/nfnetlink_conntrack.h
-_TUPLE_ORIGINAL, _STATUS, _PROTOCOL_INFO, _COUNTERS_ORIGINAL, _COUNTERS_REPLY, _TIMESTAMP = 1, 3, 4, 9, 10, 20
+_TUPLE_ORIGINAL, _TUPLE_REPLY, _STATUS, _PROTOCOL_INFO = 1, 2, 3, 4
+_COUNTERS_ORIGINAL, _COUNTERS_REPLY, _TIMESTAMP = 9, 10, 20
 _TUPLE_IP, _TUPLE_PROTOCOL = 1, 2
 _V4_SOURCE, _V4_DESTINATION, _V6_SOURCE, _V6_DESTINATION = 1, 2, 3, 4
 _NUMBER, _SOURCE_PORT, _DESTINATION_PORT = 1, 2, 3
@@ -91,7 +92,15 @@ def _passing(flow: FourTuple, attributes: _Attributes, *, assured: bool) -> Pass
         packets=None if forward is None or return_ is None else (forward[0], return_[0]),
         octets=None if forward is None or return_ is None else (forward[1], return_[1]),
         since=int.from_bytes(started, "big") / 1e9 if started else None,
+        translated=_translated(flow, attributes),
     )
+
+
+def _translated(flow: FourTuple, attributes: _Attributes) -> FourTuple | None:
+    """What comes back goes to the name that the far end knows."""
+    reply = _four_tuple(_nested(attributes[_TUPLE_REPLY])) if _TUPLE_REPLY in attributes else None
+    there = None if reply is None else FourTuple(client=reply.server, server=reply.client)
+    return None if there == flow else there
 
 
 def _state(number: int) -> TrackState:

@@ -7,6 +7,7 @@ reading and a removal is lost.
 """
 
 import ipaddress
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ class RuleTable(Protocol):
     def packets(self, number: int, fault: Fault) -> list[int]:
         """Packets that each rule matched, in the order of ``hooks``."""
 
+    def remove(self, number: int, fault: Fault) -> None:
+        """Remove the chains of a fault that is not in force, counters and all."""
+
     def close(self) -> None:
         """Remove everything that this object made; idempotent."""
 
@@ -75,6 +79,7 @@ class Firewall:
     def __init__(self, table: RuleTable) -> None:
         self._table = table
         self._entries: dict[Fault, _Entry] = {}
+        self._numbers = itertools.count()
         self._closed = False
         self._lock = threading.Lock()
 
@@ -137,6 +142,23 @@ class Firewall:
                 entry.matched = self._read(entry, fault)
             return entry.matched
 
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force, counters and all; idempotent.
+
+        Every rule that stays makes each later change of the table slower.
+
+        Raises:
+            UsageError: the fault is in force.
+        """
+        with self._lock:
+            entry = self._entries.get(fault)
+            if entry is None or self._closed:
+                return
+            if entry.cut is not None:
+                raise UsageError(f"A fault that is not in force was expected; {_describe(fault)} is.", fix="heal it")
+            del self._entries[fault]
+            self._table.remove(entry.number, fault)
+
     def close(self) -> None:
         """Remove every rule; ``matched`` keeps its last reading. Idempotent."""
         with self._lock:
@@ -155,7 +177,7 @@ class Firewall:
         entry = self._entries.get(fault)
         if entry is None:
             _check(fault)
-            entry = _Entry(number=len(self._entries), matched=Matched(forward=0, return_=0))
+            entry = _Entry(number=next(self._numbers), matched=Matched(forward=0, return_=0))
             self._table.build(entry.number, fault)
             self._entries[fault] = entry
         return entry

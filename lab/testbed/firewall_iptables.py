@@ -79,6 +79,10 @@ class IptablesRules:
         """Packets that each rule matched."""
         return self._family(fault).packets([_chain(number, hook) for hook in hooks(fault)])
 
+    def remove(self, number: int, fault: Fault) -> None:
+        """Remove the fault's chains."""
+        self._family(fault).remove([_chain(number, hook) for hook in hooks(fault)])
+
     def close(self) -> None:
         """Remove the lab's jumps and chains."""
         for family in self._families:
@@ -140,6 +144,16 @@ class _Family:
         self.commit(apply)
         with self._read():
             self.jumps.update({chain: self._jump_to(chain) for chain in chains})
+
+    def remove(self, chains: Sequence[str]) -> None:
+        def apply(table: Any) -> None:
+            for chain in chains:
+                table.flush_entries(chain)
+                table.delete_chain(chain)
+
+        self.commit(apply)
+        for chain in chains:
+            del self.jumps[chain]
 
     def commit(self, apply: Callable[[Any], None]) -> CutReceipt:
         """Read the table, change it, swap it; a change that someone else made in between is kept."""

@@ -13,6 +13,7 @@ import ctypes.util
 import json
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported
@@ -99,6 +100,11 @@ class NftablesRules:
             counts += [part["counter"]["packets"] for rule in rules for part in rule if "counter" in part]
         return counts
 
+    def remove(self, number: int, fault: Fault) -> None:
+        """Remove the fault's chains."""
+        self._run("\n".join(f"delete chain {_TABLE} {_chain(number, hook)}" for hook in hooks(fault)))
+        self._jumps.pop(number, None)
+
     def close(self) -> None:
         """Remove the lab's table."""
         if self._nft is not None:
@@ -161,6 +167,45 @@ def _verdict(fault: Fault, direction: Direction) -> str:
         return "drop"
     # The other bits are somebody else's.
     return f"meta mark set meta mark or {sink.read_mark(ipv6=fault.flow.ipv6):#x}"
+
+
+_UPLINK_TABLE = "inet blackhole-lab-uplink"
+
+
+class NftablesTranslation:
+    """A router's way out; fulfils ``translation.Translation``.
+
+    Args:
+        interface: The one that leads out.
+        addresses: The router's own there, at most one of each family.
+    """
+
+    def __init__(self, interface: str, addresses: Sequence[str]) -> None:
+        self._nft: _Nft | None = _Nft()
+        self._nft.run(_uplink_rules(interface, addresses))
+
+    def close(self) -> None:
+        """Remove the table."""
+        if self._nft is not None:
+            self._nft.run(f"delete table {_UPLINK_TABLE}")
+            self._nft.close()
+            self._nft = None
+
+
+def _uplink_rules(interface: str, addresses: Sequence[str]) -> str:
+    out, back = f"{_UPLINK_TABLE} out", f"{_UPLINK_TABLE} back"
+    lines = [
+        f"add table {_UPLINK_TABLE}",
+        f"delete table {_UPLINK_TABLE}",
+        f"add table {_UPLINK_TABLE}",
+        f"add chain {out} {{ type nat hook postrouting priority 100; policy accept; }}",
+        f"add chain {back} {{ type filter hook input priority {_PRIORITY}; policy accept; }}",
+        f'add rule {back} iifname "{interface}" meta l4proto tcp counter drop',
+    ]
+    for address in addresses:
+        family = "ip6" if ":" in address else "ip"
+        lines.append(f'add rule {out} oifname "{interface}" snat {family} to {address}')
+    return "\n".join(lines)
 
 
 class _Nft:

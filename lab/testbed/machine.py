@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from importlib import metadata
@@ -50,7 +49,6 @@ def describe() -> list[Requirement]:
         _timer_frequency(),
         _clock(),
         *(_tool(*tool) for tool in TOOLS),
-        docker_engine(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")),
     ]
 
 
@@ -93,36 +91,6 @@ def _versions() -> tuple[tuple[str, str], ...]:
 def versions() -> dict[str, str]:
     """Versions for the record of a run: lab, kernel, python, libraries, and rule tools where they are installed."""
     return dict(_versions())
-
-
-def docker_engine(address: str) -> Requirement:
-    """Whether a Docker engine answers.
-
-    Args:
-        address: As DOCKER_HOST has it; only Unix sockets are asked.
-    """
-    name, fix = "Docker engine", "start an engine, or set DOCKER_HOST"
-    if not address.startswith("unix://"):
-        return optional(name, ok=True, seen=f"{address}, not asked", fix=fix)
-    path = address.removeprefix("unix://")
-    try:
-        answer = _ping(path)
-    except FileNotFoundError:
-        return optional(name, ok=False, seen=f"no {path}; only containers need it", fix=fix)
-    except PermissionError:
-        mend = "sudo usermod -aG docker $USER, then log in again"
-        return Requirement(name, Status.RESTRICTED, False, f"{path} may not be opened", mend)
-    except OSError as error:
-        return optional(name, ok=False, seen=f"{path} does not answer: {error}", fix=fix)
-    return optional(name, ok=" 200 " in answer, seen=f"{path} answers {answer!r}", fix=fix)
-
-
-def _ping(path: str) -> str:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as engine:
-        engine.settimeout(_ENGINE_TIMEOUT_S)
-        engine.connect(path)
-        engine.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
-        return engine.recv(64).split(b"\r\n")[0].decode("ascii", "replace")
 
 
 def _python() -> Requirement:

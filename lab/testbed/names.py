@@ -14,6 +14,9 @@ LEFT: Final = "left"
 RIGHT: Final = "right"
 """The link between router and server."""
 
+UPLINK: Final = "uplink"
+"""The link between router and the outside, where there is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Addresses:

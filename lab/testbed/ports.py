@@ -15,6 +15,7 @@ from lab.core.fault import Fault, Matched
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketOptions, SocketSample
 from lab.core.timeline import ClockPair
+from lab.core.uplink import Uplink
 
 Counters = Mapping[str, int]
 """Kernel counters of one namespace, named as ``nstat`` names them: ``TcpRetransSegs``, ``TcpExtTCPTimeouts``."""
@@ -38,6 +39,21 @@ class TestbedSpec:
 
     firewall: str = "auto"
     """``iptables`` (legacy tables), ``nftables``, or ``auto``: the first where it works, else the second."""
+
+    uplink: Uplink | None = None
+    """A server outside, or None. A backend that has one gives the router a third network that leads there:
+
+    - The client and the router reach ``uplink.address``; where ``uplink.named``, the name resolves to it in the client.
+    - What leaves by that network has the router's address there as its source (``translation.open_translation``): no
+      user-mode network stack ends a connection, the far kernel talks to the client's own. The hole is before that.
+    - The router's settings are those of ``translation.sysctls``, so that no translation ends before the run does.
+    - The router's right capture is of that network's interface. Its own merge nothing (GRO off) and split nothing
+      (TSO and GSO on): what comes merged from outside leaves as it came, and both captures show the same.
+    - The server node is there all the same, on its own link: the bystander's server runs in it.
+
+    Raises Unsupported, with what stands in the way, where it cannot: a stack in between would end the far connection
+    itself and go on acknowledging for a peer that is dead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +261,9 @@ class PassingFlow:
     since: float | None
     """Unix time of its first packet; None where connections are not dated."""
 
+    translated: FourTuple | None = None
+    """As the far end has it; None where that is the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureFile:
@@ -261,8 +280,8 @@ class CaptureSummary:
     """What a capture holds, after it was drained, and closed unless it goes on."""
 
     files: Mapping[str, Path]
-    """pcapng per side: left (the interface towards the client), right (towards the server), and where the fault has a
-    sink device that one as well."""
+    """pcapng per side: left (the interface towards the client), right (towards the server, with an uplink the one that
+    leads out), and where the fault has a sink device that one as well."""
 
     packets: Mapping[str, int]
     """Written per side."""
@@ -312,6 +331,9 @@ class Router(Node, Protocol):
 
     def matched(self, fault: Fault) -> Matched:
         """Packets that the fault's rules dropped, read from the kernel; after a heal, the last reading."""
+
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force, counters and all; for those who make many. Idempotent."""
 
     def flows(self) -> Sequence[PassingFlow]:
         """The TCP flows that pass, from the first packet after the firewall was first asked for anything."""

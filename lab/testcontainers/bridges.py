@@ -22,7 +22,7 @@ def routed_network(**more: Any) -> Network:
         more: For ``docker network create``, as the SDK names it.
     """
     with engines.connect() as engine:
-        wanted = networks.options(engine)
+        wanted = networks.unprotected(engine)
     options: Mapping[str, str] = {**wanted, **more.pop("options", {})}
     marks = {**more.pop("labels", {}), **labels("", "network")}
     return Network(docker_network_kw={"options": options, "labels": marks, **more})

@@ -63,7 +63,7 @@ class ControlHere:
     def capture(self, side: str) -> bytes:
         """What was captured on one side until now."""
         # pcapng files may be joined: two where the size is bounded.
-        pieces = self.controller.captured().pieces[side]
+        pieces = self.controller.recording.summary().pieces[side]
         return b"".join(_head(one.path, one.octets) for one in pieces)
 
     def cut_at(self, name: str) -> float:

@@ -22,6 +22,7 @@ def test_the_demo_is_a_fast_run_of_the_labs_own_programs(monkeypatch: pytest.Mon
 
     assert result.exit_code == 0, result.output
     ((spec, options),) = asked
+    assert spec.server is not None
     assert (spec.profile.name, spec.ipv6, spec.server.own, spec.client.own) == ("fast", ipv6, True, True)
     assert {action.node for action in spec.actions} == {"client", "server"}, "both kernels have something to give up"
     assert spec.reconnect_at_s is not None

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.options import command, duration, enum_value, find_profile, sysctls
+from lab.cli.options import command, duration, enum_value, far_end, find_profile, sysctls
 from lab.core.errors import UsageError
 from lab.core.fault import Cut
+from lab.core.uplink import Uplink
+from lab.run.spec import Program
 
 
 def test_a_command_is_split_into_words_without_any_shell() -> None:
@@ -17,6 +19,32 @@ def test_a_command_is_split_into_words_without_any_shell() -> None:
 def test_no_command_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--client"):
         command("--client", text)
+
+
+def test_a_server_is_in_the_testbed_or_outside() -> None:
+    own, outside, port = far_end("srv -v", None, 5000, None, ipv6=False)
+    assert (own, outside, port) == (Program(("srv", "-v")), None, 5000)
+
+    own, outside, port = far_end(None, None, None, "203.0.113.9:443", ipv6=False)
+    assert (own, outside, port) == (None, Uplink("203.0.113.9", 443, "203.0.113.9"), 443)
+
+
+@pytest.mark.parametrize(
+    ("server", "image", "port", "uplink", "said"),
+    [
+        ("srv", None, None, "203.0.113.9:443", "do not go with it"),
+        (None, "srv:1", None, "203.0.113.9:443", "do not go with it"),
+        (None, None, 443, "203.0.113.9:443", "do not go with it"),
+        ("srv", None, None, None, "port is missing.*or --uplink HOST:PORT"),
+        (None, None, 5000, None, "nothing to run in the server node"),
+        (None, None, None, "127.0.0.1:443", "loopback"),
+    ],
+)
+def test_half_a_server_or_two_are_refused(
+    server: str | None, image: str | None, port: int | None, uplink: str | None, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        far_end(server, image, port, uplink, ipv6=False)
 
 
 def test_durations_are_seconds_and_errors_name_their_option() -> None:

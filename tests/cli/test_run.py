@@ -84,7 +84,7 @@ PARSED.command()(run)
         (["--client", ""], UsageError, "--client is empty"),
         (["--port", "70000"], UsageError, "1 to 65535"),
         (["--backend", "podman"], UsageError, "'podman' is none of them"),
-        (["--backend", "docker"], Unsupported, "no docker backend"),
+        (["--uplink", "203.0.113.9:443"], UsageError, "--server, --server-image and --port do not go with it"),
     ],
 )
 def test_a_mistake_is_told_before_anything_starts(
@@ -96,6 +96,19 @@ def test_a_mistake_is_told_before_anything_starts(
     assert isinstance(result.exception, kind), result.output
     assert said in str(result.exception)
     assert list(tmp_path.iterdir()) == [], "no folder of a run that never was"
+
+
+def test_an_embedded_run_with_an_uplink_is_unsupported_and_names_the_backend_that_has_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--client", "cli", "--uplink", "203.0.113.9:443", "--backend", "netns", "--out", str(out)]
+    result = CliRunner().invoke(PARSED, options)
+    record = json.loads((out / "record.json").read_text())
+
+    assert isinstance(result.exception, Unsupported)
+    assert result.exception.fix == "--backend docker"
+    assert record["outcome"] == "unsupported"
+    assert record["uplink"] == {"host": "203.0.113.9", "port": 443, "address": "203.0.113.9", "translated": None}
+    jsonschema.validate(record, SCHEMA)
 
 
 def test_an_unknown_key_in_a_profile_is_named_with_the_nearest(tmp_path: Path) -> None:
@@ -169,7 +182,7 @@ CASES: dict[str, Case] = {
         ]
     ),
     "no knob": Case([*programs(), *SHORT, "--profile", "study-server"], env=HIDE),
-    "no permission": Case([*programs(), *SHORT], within=NO_NAMESPACES),
+    "no permission": Case([*programs(), *SHORT, "--backend", "netns"], within=NO_NAMESPACES),
     "read-only": Case([*programs(), *SHORT], within=READ_ONLY),
     "full": Case([*programs(client=FLOOD), *SHORT], within=TINY),
     "demo without the knob": Case([], verb="demo", env=HIDE),

@@ -1,6 +1,5 @@
 """compose.yaml at work: a flow through the router, cut and healed by HTTP, and nothing left afterwards."""
 
-import importlib.util
 import json
 import secrets
 import socket
@@ -18,8 +17,6 @@ from tests.containers.test_compose import compose
 
 TIMEOUT_S = 60.0
 TOKEN = "of-a-test"
-
-needs_controller = pytest.mark.skipif(importlib.util.find_spec("lab.control") is None, reason="needs lab.control")
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,6 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-@needs_controller
 def test_health_is_open_and_the_rest_asks_for_the_token(project: Project) -> None:
     assert project.ask("GET", "/healthz", token=None)[0] == 200
     assert project.ask("GET", "/flows", token=None)[0] == 401
@@ -94,16 +90,13 @@ def test_health_is_open_and_the_rest_asks_for_the_token(project: Project) -> Non
     assert project.ask("GET", "/flows")[0] == 200
 
 
-@needs_controller
 def test_a_flow_goes_dark_and_comes_back(project: Project) -> None:
     eventually(lambda: project.received() > 0, "the first answer to the client")
 
     status, fault = project.ask("POST", "/faults", {"select": {"server_port": 5000}})
     assert status in (200, 201)
-    eventually(
-        lambda: min(project.ask("GET", f"/faults/{fault['id']}")[1]["matched"].values()) > 0,
-        "losses in both directions",
-    )
+    # The server only answers, so nothing of it need be under way.
+    eventually(lambda: project.ask("GET", f"/faults/{fault['id']}")[1]["matched"]["forward"] > 1, "lost copies")
     dark = project.received()
     time.sleep(1.0)  # Four lines of the client would have come back in the light.
     assert project.received() == dark
@@ -113,7 +106,6 @@ def test_a_flow_goes_dark_and_comes_back(project: Project) -> None:
     eventually(lambda: project.received() > dark, "an answer after the heal")
 
 
-@needs_controller
 def test_the_programs_hold_no_capability_and_the_nodes_one(project: Project) -> None:
     held = {}
     for service, container in project.containers().items():

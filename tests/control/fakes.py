@@ -67,6 +67,12 @@ class FakeRouter:
             raise InvalidRun("The router is gone.")
         return self.drops[fault]
 
+    def forget(self, fault: Fault) -> None:
+        with self._lock:
+            assert fault not in self.cut_now, "forgotten while it is in force"
+            self.drops.pop(fault, None)
+            self.asked.append(f"forget {fault.flow.client.port}")
+
     def drop(self, fault: Fault, forward: int, return_: int) -> None:
         """Count so many packets more."""
         before = self.drops[fault]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.control.controller import Controller
+from lab.control.faults import RULES_KEPT
 from lab.control.refusals import Closing, NoCapture, NoSuchFlow, OtherFaultInForce, UnknownFault
 from lab.control.roll import Selector
 from lab.core.errors import EnvironmentNotReady, InvalidRun
@@ -180,6 +181,25 @@ def test_fifty_cuts_and_heals_leave_nothing_in_force(controller: Controller, rou
     assert controller.counts == {"cuts": 50, "heals": 50, "lost": 0}
 
 
+def test_the_rules_of_faults_that_were_healed_long_ago_are_removed_and_their_counts_kept(
+    controller: Controller, router: FakeRouter
+) -> None:
+    flows = [FourTuple(FLOW.client._replace(port=port), FLOW.server) for port in range(41000, 41000 + RULES_KEPT + 2)]
+    for flow in flows:
+        record, _ = controller.cut(flow, must_exist=False)
+        router.drop(Fault(flow), 3, 2)
+        controller.heal(record.name)
+    kept, _ = controller.cut(flows[1], must_exist=False)
+    until(lambda: "forget 41000" in router.asked)
+    again, _ = controller.cut(flows[0], must_exist=False)
+    router.drop(Fault(flows[0]), 1, 1)
+
+    assert "forget 41001" not in router.asked, "it is in force"
+    assert controller.fault(again.name).matched == Matched(1, 1), "the kernel counts from zero"
+    assert controller.fault(kept.name).matched == Matched(0, 0)
+    assert controller.matched_total() == Matched(3 * len(flows) + 1, 2 * len(flows) + 1)
+
+
 def test_an_unknown_id_is_refused(controller: Controller) -> None:
     for ask in (controller.fault, controller.heal):
         with pytest.raises(UnknownFault):
@@ -218,7 +238,37 @@ def test_a_capture_that_cannot_start_leaves_the_rest_to_work(
         until(lambda: "capture-failed" in kinds(controller))
         controller.cut(FLOW)
         with pytest.raises(NoCapture, match="failed"):
-            controller.captured()
+            controller.recording.summary()
+
+
+def test_a_capture_that_fails_on_the_way_is_told(
+    controller: Controller, router: FakeRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise EnvironmentNotReady("The disk is full.")
+
+    monkeypatch.setattr(router, "flush_capture", fail)
+    until(lambda: controller.health["capture"] == "failed")
+
+    assert details(controller, "capture-failed") == [{"reason": "The disk is full."}]
+    controller.cut(FLOW)
+
+
+def test_a_capture_that_starts_too_late_is_stopped_and_not_told(
+    router: FakeRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, stopped = threading.Event(), threading.Event()
+    monkeypatch.setattr(router, "start_capture", lambda *_, **__: closed.wait(10))
+    monkeypatch.setattr(router, "stop_capture", stopped.set)
+    with Controller(router, tmp_path) as controller:
+        closer = threading.Thread(target=controller.close)
+        closer.start()
+        until(lambda: "closing" in kinds(controller))
+        closed.set()
+        closer.join(10)
+
+    assert stopped.is_set()
+    assert kinds(controller) == ["closing"]
 
 
 def test_records_that_were_given_away_do_not_change(controller: Controller, router: FakeRouter) -> None:

@@ -124,6 +124,12 @@ def test_what_was_lost_before_the_time_that_is_looked_at_is_not_the_faults(tmp_p
     assert look(tmp_path, [*CALM[:3], earlier, *CALM[3:]], CALM).ways[Direction.FORWARD].missing == 0
 
 
+def test_what_entered_after_the_last_reading_of_the_rules_is_not_counted_yet(tmp_path: Path) -> None:
+    asked = question(tmp_path, [*CALM, *LOST], CALM)
+
+    assert find(replace(asked, until=101.0)).ways[Direction.FORWARD].missing == 2
+
+
 def test_the_other_process_finds_the_same(tmp_path: Path) -> None:
     asked = question(tmp_path, [*CALM, *LOST, *BACK], [*CALM, *BACK])
 

@@ -113,6 +113,16 @@ def test_a_capture_that_lost_packets_is_invalid(judge: Judge) -> None:
     assert broken(judge(capture=lost)) == ["capture-complete"]
 
 
+def test_packets_that_were_lost_long_before_the_cut_are_nothing_to_it(judge: Judge, controller: Controller) -> None:
+    def lost(summary: CaptureSummary) -> CaptureSummary:
+        return replace(summary, dropped={"left": 1, "right": 0})
+
+    summary = lost(controller.recording.summary())
+    controller.recording.note(replace(summary, stopped_at=summary.stopped_at - 2))
+
+    assert broken(judge(capture=lost)) == []
+
+
 def test_a_capture_that_began_just_before_the_cut_is_invalid(judge: Judge) -> None:
     def late(summary: CaptureSummary) -> CaptureSummary:
         since = summary.stopped_at - 0.5

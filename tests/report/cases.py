@@ -26,6 +26,7 @@ from lab.report.record import (
     Settings,
     SocketFacts,
     Sockets,
+    UplinkRecord,
     Versions,
 )
 
@@ -222,6 +223,37 @@ def interrupted() -> tuple[Record, list[Observation]]:
     return record, []
 
 
+def outside() -> tuple[Record, list[Observation]]:
+    """The server is outside: what it sent is known, and nothing else of it."""
+    client, server = 0.031, 0.284
+    sent = busy_copies(server)[:9]
+    record = Record(
+        outcome=Outcome.CONFIRMED,
+        horizon_s=16.2,
+        backend="docker",
+        versions=VERSIONS,
+        settings=SETTINGS.model_copy(update={"server": {}}),
+        fault=_fault(Cut.BOTH, 18, 10),
+        flow=FlowRecord(client="192.0.2.2:40112", server="203.0.113.9:443"),
+        uplink=UplinkRecord(
+            host="staging.example.com", port=443, address="203.0.113.9", translated="198.51.100.7:40112"
+        ),
+        prediction=Prediction(
+            client=EndPrediction(applied=Activity.SENDING, sending=sending(client), idle=NEVER),
+        ),
+        observation=Observed(
+            client=_died(client, noticed_by=NoticedBy.ERROR),
+            server=EndObservation(
+                first_lost_s=server, copies=len(sent), copy_times_s=sent, last_copy_s=sent[-1], cause=None
+            ),
+            bystander=UNHARMED,
+            crossed=NOTHING,
+        ),
+        checks=CHECKS,
+    )
+    return record, [_segment(t, Direction.RETURN, "timeout-copy") for t in sent]
+
+
 CASES = {
     "both-ways": both_ways,
     "return-only": return_only,
@@ -229,6 +261,7 @@ CASES = {
     "keepalive": keepalive,
     "healed": healed,
     "interrupted": interrupted,
+    "outside": outside,
 }
 
 

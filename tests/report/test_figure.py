@@ -222,3 +222,11 @@ def test_no_label_overlaps_another_or_leaves_the_figure(record: Record) -> None:
         assert box.x0 >= 0, said
         assert box.x1 <= 2 * WIDTH, said  # the PNG has two pixels for one of the layout
         assert box.y0 >= 0, said
+
+
+def test_a_server_outside_is_said_to_be_so_and_not_to_live() -> None:
+    said = words(CASES["outside"]()[0])
+
+    assert "outside: kernel and program not observed" in said
+    assert "not observed, 9 copies, the last at 7.047 s" in said
+    assert not any("no prediction applied" in text or "no give-up" in text for text in said)

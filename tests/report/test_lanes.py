@@ -7,7 +7,7 @@ from lab.core.timeline import Observation, relative
 from lab.report.lanes import MarkKind, lanes
 from lab.report.record import EndObservation, Observed, Outcome, Record
 from lab.report.timeline import Timeline
-from tests.report.cases import ANCHOR, both_ways, busy_copies, return_only
+from tests.report.cases import ANCHOR, both_ways, busy_copies, outside, return_only
 
 NOTHING = Timeline((), 0)
 
@@ -86,3 +86,9 @@ def test_a_lane_spans_its_prediction_too() -> None:
     client, _ = lanes(record, NOTHING)
     assert client.latest_s == pytest.approx(15.271)
     assert client.earliest_s == pytest.approx(0.031 + 0.203)
+
+
+def test_only_a_server_can_be_outside() -> None:
+    client, server = lanes(outside()[0], NOTHING)
+    assert (client.outside, server.outside, server.predicted) == (False, True, None)
+    assert [lane.outside for lane in lanes(both_ways()[0], NOTHING)] == [False, False]

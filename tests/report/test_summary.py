@@ -75,3 +75,17 @@ def test_failed_checks_are_found() -> None:
     checks = (Check(name="bystander", ok=True), Check(name="clock", ok=False, detail="moved 3 ms"))
     summary = summarise(Record(outcome=Outcome.INVALID, backend="netns", checks=checks))
     assert [check.name for check in summary.failed] == ["clock"]
+
+
+def test_a_server_outside_is_not_observed_and_its_last_copy_is_told() -> None:
+    summary = summary_of("outside")
+
+    assert summary.verdict == "the client met its fate as predicted"
+    assert row(summary, "gave up").server == ("outside", "outside")
+    assert row(summary, "copies").server == ("outside", "9, last at 7.047 s")
+    assert row(summary, "noticed").server == ("", "outside")
+    told = dict(summary.facts)["server"]
+    assert "staging.example.com, outside: its kernel and program were not observed" in told
+    assert "198.51.100.7:40112" in told
+    assert "server" not in dict(summary_of("both-ways").facts)
+    assert summary.doubts == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lab.core.fault import Matched
-from lab.core.flow import Direction, Endpoint
+from lab.core.flow import Direction, Endpoint, FourTuple
 from lab.core.giveup import predict
 from lab.core.hole import Passage
 from lab.core.prediction import State
@@ -15,7 +15,7 @@ from lab.core.segment_class import Classified, SegmentClass, Trigger
 from lab.core.socket import SocketOptions
 from lab.core.timeline import ClockPair
 from lab.run.fate import KernelFate
-from lab.run.findings import BystanderFinding, EndFinding, Findings
+from lab.run.findings import BystanderFinding, EndFinding, FarFinding, Findings
 from lab.run.forecast import EndForecast, forecast
 from lab.run.noticing import Noticing
 from lab.run.traffic import Traffic
@@ -132,6 +132,7 @@ def made_findings(**changes: Any) -> Findings:
     plain = Findings(
         client=made_client(),
         server=made_server(),
+        far=None,
         passages=(made_passage(Direction.FORWARD, 10), made_passage(Direction.RETURN, 1)),
         matched=Matched(forward=10, return_=1),
         icmp=0,
@@ -150,7 +151,7 @@ def made_findings(**changes: Any) -> Findings:
 def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
     """A run that was watched from the cut to 103 s on the monotonic clock."""
     fields: dict[str, Any] = {
-        "spec": cast("Any", type("Spec", (), {"closes": False})),
+        "spec": cast("Any", type("Spec", (), {"closes": False, "uplink": None})),
         "testbed": nodes()[1],
         "flow": FLOW,
         "fault": FAULT,
@@ -159,6 +160,7 @@ def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
         "until": 103.0,
         "forecasts": {},
         "before": {},
+        "translations": {},
         "programs": {},
         "bystander": bystander or FakeProcess(),
         "bystander_port": 40007,
@@ -166,6 +168,27 @@ def watched(bystander: FakeProcess | None = None, **changes: Any) -> Watched:
         **changes,
     }
     return Watched(**fields)
+
+
+TRANSLATED = FourTuple(Endpoint("203.0.113.1", CLIENT.port), SERVER)
+"""The flow as the far side of an uplink has it."""
+
+
+def made_far(**changes: Any) -> FarFinding:
+    """An outside server that sent one line into the hole, and one copy of it."""
+    lost = SENT_AT + 0.2
+    plain = FarFinding(
+        translated=TRANSLATED,
+        steady=True,
+        passed={Direction.FORWARD: 12, Direction.RETURN: 11},
+        traffic=quiet(lost_at=lost, copies=(copy_at(lost + 0.4),)),
+    )
+    return replace(plain, **changes)
+
+
+def made_outside(**changes: Any) -> Findings:
+    """A run whose server is outside."""
+    return made_findings(**{"server": None, "far": made_far(), "counters": {"client": {}, "router": {}}, **changes})
 
 
 def window_of(end: EndFinding) -> tuple[float, float]:

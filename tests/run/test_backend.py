@@ -49,3 +49,16 @@ def test_auto_says_both_reasons_where_nothing_works(monkeypatch: pytest.MonkeyPa
         opener("auto")(TestbedSpec())
 
     assert raised.value.fix == "allow them or start one"
+
+
+def test_auto_takes_containers_where_the_server_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "open_netns", refuse(AssertionError()))  # type: ignore[arg-type]  # nothing may ask it
+    said: list[str] = []
+    opened = opener("auto", None, said.append, leads_outside=True)
+
+    assert opened is not backend.open_netns
+    assert said == ["backend: docker, since the embedded one has no way out to a server outside"]
+
+
+def test_who_names_a_backend_gets_it_even_if_it_has_no_way_out() -> None:
+    assert opener("netns", leads_outside=True) is backend.open_netns

@@ -64,3 +64,8 @@ def test_what_the_bystander_resent_was_lost_and_a_client_port_like_its_own_is_no
 
     assert read_bystander(watched(talking(103.0)), {**EMPTY, "left": Side(mine, [])}).lost == 1
     assert read_bystander(watched(talking(103.0)), {**EMPTY, "left": Side(unlucky, [])}).lost == 0
+
+
+def test_what_its_server_resent_on_a_link_that_no_capture_is_of_was_lost_too() -> None:
+    assert read_bystander(watched(talking(103.0)), EMPTY, {"TcpRetransSegs": 2}).lost == 2
+    assert read_bystander(watched(talking(103.0)), EMPTY, {"TcpOutSegs": 900}).lost == 0

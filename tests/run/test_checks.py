@@ -25,8 +25,10 @@ from tests.run.cases import (
     copy_at,
     gave_up,
     made_client,
+    made_far,
     made_findings,
     made_forecast,
+    made_outside,
     made_passage,
     made_server,
     nothing,
@@ -341,3 +343,59 @@ def test_where_the_run_is_about_a_close_nobody_claims_that_the_flow_was_open() -
 
     assert "open-at-cut" not in names
     assert "open-at-cut" in [check.name for check in proofs(made_findings())]
+
+
+def test_a_run_with_its_server_outside_is_confirmed_by_the_client_alone() -> None:
+    assert failed(made_outside()) == []
+    assert outcome(made_outside()) is Outcome.CONFIRMED
+    assert not [check.name for check in judged(made_outside()) if check.name.startswith("server-")]
+
+
+UNTRANSLATED: dict[str, dict[str, Any]] = {
+    "a flow that the router does not know": {"translated": None, "steady": False},
+    "a translation that changed": {"steady": False},
+    "a name under which nothing left": {"passed": {Direction.FORWARD: 0, Direction.RETURN: 11}},
+    "a name under which nothing came back": {"passed": {Direction.FORWARD: 12, Direction.RETURN: 0}},
+}
+
+
+@pytest.mark.parametrize("case", UNTRANSLATED)
+def test_a_translation_that_the_captures_do_not_show_proves_nothing(case: str) -> None:
+    assert failed(made_outside(far=made_far(**UNTRANSLATED[case]))) == ["translated"]
+
+
+SILENT = (FORWARD, made_passage(Direction.RETURN, 0))
+
+
+def test_where_nothing_comes_from_outside_the_way_back_has_nothing_to_match() -> None:
+    quiet_far = made_outside(matched=Matched(10, 0), passages=SILENT)
+    [told] = [check for check in proofs(quiet_far) if check.name == "rule-matched-return"]
+
+    assert outcome(quiet_far) is Outcome.CONFIRMED
+    assert "nothing came from outside" in told.detail
+
+
+def test_what_comes_from_outside_must_be_matched() -> None:
+    assert failed(made_outside(matched=Matched(10, 0))) == ["rule-matched-return", "rule-equals-capture-return"]
+    through = replace(SILENT[1], crossed=(segment(101.0, back=True),))
+    crossed = made_outside(matched=Matched(10, 0), passages=(FORWARD, through))
+    assert failed(crossed) == ["rule-matched-return", "nothing-crossed"]
+
+
+def test_an_idle_server_in_the_testbed_is_still_nudged() -> None:
+    assert "rule-matched-return" in failed(made_findings(matched=Matched(10, 0), passages=SILENT))
+
+
+def test_a_reset_after_the_heal_is_an_outside_servers_word_that_it_had_ended() -> None:
+    healed = CutReceipt(began_at=102.0, done_at=102.0001)
+    times = (0.206, 0.414, 0.842, 1.674, 2.698)
+    reset = KernelFate(gone_at=SENT_AT + 2.6982, within_s=0.001, cause="reset", closed_at=None)
+    traffic = quiet(lost_at=SENT_AT, copies=copies(times))
+    client = made_client(fate=reset, traffic=traffic, program_error_at=None, **counted(5))
+
+    assert failed(made_outside(client=client, healed=healed)) == []
+
+
+def counted(number: int) -> dict[str, Any]:
+    both = {"retransmissions": number, "keepalive-probes": 0, "window-probes": 0}
+    return {"counted": both, "counters": both}

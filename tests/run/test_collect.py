@@ -16,7 +16,7 @@ def test_a_fin_of_the_flow_before_the_cut_is_found_whatever_its_direction() -> N
     later, others = fin._replace(time_s=101.0), fin._replace(destination=Endpoint(CLIENT.address, 41000))
 
     assert collecting._ended_early([fin, later, others], watched()) == 1
-    closing = cast("Any", type("Spec", (), {"closes": True}))
+    closing = cast("Any", type("Spec", (), {"closes": True, "uplink": None}))
     assert collecting._ended_early([fin], watched(spec=closing)) is None
 
 

@@ -9,6 +9,7 @@ from lab.core.flow import Direction
 from lab.core.hole import Passage
 from lab.core.prediction import State
 from lab.core.segment import Flag
+from lab.core.uplink import Uplink
 from lab.report.record import Activity, Cause, NoticedBy, Outcome
 from lab.run.conclude import Known, conclude, crossed_summary, unfinished
 from lab.run.findings import Findings
@@ -25,6 +26,7 @@ from tests.run.cases import (
     made_client,
     made_findings,
     made_forecast,
+    made_outside,
     made_server,
     nothing,
     quiet,
@@ -173,3 +175,36 @@ def test_what_crossed_is_counted_by_what_it_says() -> None:
     passages = [Passage(direction, 3, 3, (), crossed, ()) for direction in Direction]
 
     assert crossed_summary(passages) == {"segments": 6, "rst": 2, "fin": 2}
+
+
+FAR = Uplink("staging.example.com", FLOW.server.port, FLOW.server.address)
+OUTSIDE = replace(
+    READY,
+    spec=RunSpec(None, Program(("cli",)), FLOW.server.port, uplink=FAR),
+    backend="docker",
+    forecasts={"client": made_forecast()},
+)
+
+
+def test_of_an_outside_server_the_record_has_what_the_wire_showed_and_nothing_else() -> None:
+    record = conclude(OUTSIDE, made_outside())
+    seen = record.observation.server
+
+    assert record.outcome is Outcome.CONFIRMED
+    assert record.uplink is not None
+    assert (record.uplink.host, record.uplink.translated) == ("staging.example.com", "203.0.113.1:40000")
+    assert seen.copies == 1
+    assert seen.first_lost_s == pytest.approx(SENT_AT + 0.2 - CUT.done_at)
+    assert seen.last_copy_s == pytest.approx(SENT_AT + 0.6 - CUT.done_at)
+    assert (seen.gave_up_s, seen.cause, seen.errno, seen.noticed_s, seen.never_told) == (None,) * 5
+    assert record.prediction.server.applied is None
+    assert record.real_world is not None
+    assert record.real_world.server is None
+
+
+def test_an_unfinished_record_names_the_uplink_too() -> None:
+    record = unfinished(OUTSIDE, reason="the run was interrupted")
+
+    assert record.uplink is not None
+    assert (record.uplink.address, record.uplink.translated) == (FLOW.server.address, None)
+    assert unfinished(READY, reason="x").uplink is None

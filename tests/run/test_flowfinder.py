@@ -1,6 +1,8 @@
 """Which flow is cut, and what the user is told where there is none, or more than one."""
 
-from collections.abc import Callable
+import json
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -8,9 +10,11 @@ import pytest
 from lab.core.errors import UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.core.socket import SocketSample, TcpState, Timer
+from lab.core.uplink import Uplink
 from lab.run.flowfinder import (
     Roll,
     find_flow,
+    knock,
     refuse_closed,
     wait_for_listener,
     wait_for_talk,
@@ -83,7 +87,7 @@ def test_a_client_that_never_connects_is_told_what_to_do() -> None:
 
     with pytest.raises(UsageError, match=r"no connection to port 5000\. Its last lines: connecting to 10") as caught:
         find(FakeNode(), process=process)
-    assert "name 'server'" in (caught.value.fix or "")
+    assert "connect to 'server'" in (caught.value.fix or "")
 
 
 def test_a_client_that_exits_before_it_connects_is_quoted() -> None:
@@ -126,6 +130,38 @@ def test_within_one_look_inodes_decide() -> None:
 
     assert find(node, "first").client.port == 40002
     assert find(node, "newest").client.port == 40001
+
+
+def test_a_connection_to_the_same_port_of_another_host_is_none_of_an_uplinks() -> None:
+    elsewhere = sample(local=Endpoint(CLIENT.address, 40009), remote=Endpoint("203.0.113.77", PORT))
+    node = FakeNode(socks=[elsewhere, sample()])
+
+    assert [s.remote for s in Roll(node, PORT, SERVER.address).look()] == [SERVER]
+    assert len(Roll(node, PORT).look()) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (({"event": "connecting"}, {"event": "connected"}), (True, "203.0.113.9:443 accepts connections.")),
+        (
+            ({"event": "connecting"}, {"event": "error", "errno": "ECONNREFUSED"}),
+            (False, "203.0.113.9:443 cannot be connected to: ECONNREFUSED."),
+        ),
+        (({"event": "connecting"},), (False, "203.0.113.9:443 did not answer within 5 s.")),
+    ],
+)
+def test_an_outside_server_that_a_client_has_no_flow_with_is_asked_why(
+    said: Sequence[Mapping[str, str]], answer: tuple[bool, str]
+) -> None:
+    probe = FakeProcess()
+    for event in said:
+        probe.say(100.0, json.dumps({"at": 100.0, **event}))
+    node = FakeNode(programs=[probe])
+
+    assert knock(node, Uplink("203.0.113.9", 443, "203.0.113.9"), Clock().patience()) == answer
+    assert tuple(probe.argv) == ("lab.programs.client", "203.0.113.9", "443", "--connect-only")
+    assert probe.signals == [signal.SIGKILL]
 
 
 def test_talk_is_a_byte_each_way_beside_the_syn() -> None:

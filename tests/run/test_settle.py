@@ -76,6 +76,15 @@ def test_every_direction_that_is_cut_is_nudged_by_its_sender(cut: Cut, client: b
     assert made.server.nudges == ([(SERVER, CLIENT)] if server else [])
 
 
+@pytest.mark.parametrize(("cut", "nudged"), [(Cut.BOTH, True), (Cut.FORWARD, True), (Cut.RETURN, False)])
+def test_nothing_is_sent_on_behalf_of_an_end_that_is_outside(cut: Cut, nudged: bool) -> None:
+    made, testbed = nodes(router=FakeRouter(readings=(Matched(n, 0) for n in itertools.count())))
+    nudge(testbed, replace(FAULT, direction=cut), outside=True)
+
+    assert made.client.nudges == ([(CLIENT, SERVER)] if nudged else [])
+    assert made.server.nudges == []
+
+
 def test_a_nudge_that_no_rule_has_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     instants = itertools.count(0.0, 0.2)
     monkeypatch.setattr("lab.run.settle.time.monotonic", lambda: next(instants))

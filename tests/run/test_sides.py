@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import InvalidRun
-from lab.core.flow import Endpoint
+from lab.core.flow import Endpoint, FourTuple
 from lab.core.segment import Flag, Segment
-from lab.run.sides import Side, count_sent_again, counters_moved, kernel_segments, read_side
+from lab.run import sides
+from lab.run.sides import Side, count_sent_again, counters_moved, kernel_segments, names_of, read_side
 from tests.run.cases import segment, summary
 from tests.run.fakes import CLIENT, SERVER
 
@@ -28,6 +29,17 @@ def test_the_labs_own_nudges_are_not_what_kernels_sent() -> None:
     nudged = Segment(101.0, CLIENT, SERVER, 0, 0, Flag.ACK, 0, 0)
 
     assert kernel_segments(Side([segment(100.0), nudged], [])) == [segment(100.0)]
+
+
+def test_a_translated_segment_is_read_under_the_clients_own_name() -> None:
+    router, other = Endpoint("203.0.113.1", 61000), Endpoint("203.0.113.1", 61001)
+    names = names_of({FourTuple(CLIENT, SERVER): FourTuple(router, SERVER)})
+    there, back = segment(100.0)._replace(source=router), segment(100.1, back=True)._replace(destination=router)
+    stranger = segment(100.2)._replace(source=other)
+    read = [sides._renamed(one, names) for one in (there, back, stranger)]
+
+    assert [(one.source, one.destination) for one in read] == [(CLIENT, SERVER), (SERVER, CLIENT), (other, SERVER)]
+    assert sides._renamed(there, None) is there
 
 
 def test_what_a_node_sent_again_is_counted_over_all_its_flows() -> None:

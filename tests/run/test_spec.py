@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from lab.core.errors import UsageError
-from lab.run.spec import Program, RunSpec
+from lab.core.fault import Placement
+from lab.core.prediction import State
+from lab.core.uplink import Uplink
+from lab.run.spec import Action, Program, RunSpec
 
 
 def spec(**changes: Any) -> RunSpec:
@@ -37,6 +40,37 @@ def test_a_flow_is_chosen_by_age_or_by_port(choice: str | None) -> None:
 def test_nonsense_is_refused_with_what_was_expected(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         spec(**changes)
+
+
+FAR = Uplink("203.0.113.9", 443, "203.0.113.9")
+
+
+def outside(**changes: Any) -> RunSpec:
+    return spec(**{"server": None, "port": 443, "uplink": FAR, **changes})
+
+
+def test_with_an_uplink_the_server_is_called_by_its_own_name() -> None:
+    assert spec().far_name == "server"
+    assert outside(uplink=Uplink("staging.example.com", 443, "203.0.113.9")).far_name == "staging.example.com"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"uplink": None}, "A run needs a server"),
+        ({"server": Program(("srv",))}, "another server, port or family"),
+        ({"port": 80}, "another server, port or family"),
+        ({"ipv6": True}, "another server, port or family"),
+        ({"sysctls": {"server": {"net.ipv4.tcp_retries2": "5"}}}, "nothing can be set or done there"),
+        ({"actions": (Action(1.0, "server", "send"),)}, "nothing can be set or done there"),
+        ({"placement": Placement.OWN_OUTPUT}, "only in the router"),
+        ({"connect_from": 40000}, "only established flows"),
+        ({"server_state": State.ZERO_WINDOW}, "only established flows"),
+    ],
+)
+def test_of_an_outside_server_no_more_is_asked_than_that_it_is_there(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        outside(**changes)
 
 
 def test_a_program_of_the_labs_own_is_named_by_its_module() -> None:

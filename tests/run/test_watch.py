@@ -74,6 +74,15 @@ def test_the_users_time_is_used_where_a_fate_is_open() -> None:
     assert watch(ends(alive(clock), alive(clock)), CUT_AT, 30.0, clock.patience()) == pytest.approx(130.0)
 
 
+def test_where_an_end_is_outside_the_users_time_is_used_whatever_became_of_the_other() -> None:
+    clock = Clock(CUT_AT)
+    client = ends(gone(100.5), gone(100.5))[:1]
+
+    assert watch(client, CUT_AT, 30.0, clock.patience(), outside=True) == pytest.approx(130.0)
+    clock = Clock(CUT_AT)
+    assert watch(client, CUT_AT, None, clock.patience(), outside=True) < CUT_AT + QUIET_WATCH_S + 1.0
+
+
 def test_an_end_whose_program_has_closed_it_is_done() -> None:
     clock = Clock(CUT_AT)
     orphan = alive(clock, state=TcpState.FIN_WAIT1, inode=0, unacked=1)

@@ -84,6 +84,33 @@ def test_each_direction_is_counted_and_the_counters_outlive_the_heal(
     assert after == places.router.call(_matched, fault), "nothing is counted after the heal"
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_forgotten_fault_leaves_no_rule_and_can_be_cut_anew(places: Places, family: socket.AddressFamily) -> None:
+    flow = places.connect(family)
+    fault, other = Fault(flow), Fault(places.connect(family))
+    places.router.call(_cut, other)
+    places.router.call(_cut, fault)
+    with pytest.raises(UsageError, match="not in force was expected"):
+        places.router.call(_forget, fault)
+    places.client.call(send, flow, b"lost")
+    _wait_for_drops(places.router, fault, 1)
+    places.router.call(_heal, fault)
+    assert places.server.call(receive, flow, 4) == b"lost"
+    before = places.router.call(_rules)
+    places.router.call(_forget, fault)
+    places.router.call(_forget, fault)
+
+    assert places.router.call(_rules) == before - 3, "a chain's head and its two rules"
+    with pytest.raises(UsageError, match="that was prepared was expected"):
+        places.router.call(_matched, fault)
+    places.router.call(_cut, fault)
+    assert places.router.call(_matched, fault) == Matched(forward=0, return_=0)
+    places.client.call(send, flow, b"lost")
+    assert not places.server.call(_arrives, flow, 4)
+    places.router.call(_heal, fault)
+    places.router.call(_heal, other)
+
+
 def test_nothing_moves_before_the_cut_though_the_rules_are_built(places: Places) -> None:
     flow = places.connect()
     places.router.call(_prepare, Fault(flow))
@@ -323,6 +350,8 @@ class _NoTable:
     def packets(self, number: int, fault: Fault) -> list[int]:
         return [number * 0 for _ in fault.direction.directions]
 
+    def remove(self, number: int, fault: Fault) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -339,6 +368,20 @@ def _open(name: str) -> str:
 
 def _close() -> None:
     _firewalls[0].close()
+
+
+def _forget(fault: Fault) -> None:
+    _firewalls[0].forget(fault)
+
+
+def _rules() -> int:
+    """Heads of chains of faults, and rules that drop, of both kinds of tables."""
+    found = 0
+    for command in (["iptables-legacy-save"], ["ip6tables-legacy-save"], ["nft", "list", "ruleset"]):
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        heads = [line for line in lines if line.startswith((":lab-fault-", "\tchain fault-"))]
+        found += len(heads) + sum("-j DROP" in line or " drop" in line for line in lines)
+    return found
 
 
 def _prepare(fault: Fault) -> None:

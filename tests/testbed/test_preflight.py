@@ -3,7 +3,6 @@
 import errno
 import gzip
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -174,34 +173,3 @@ def test_versions_name_the_lab_the_kernel_and_the_libraries() -> None:
     assert versions["kernel"] == os.uname().release
     versions.clear()
     assert preflight.versions(), "a caller's copy is its own"
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [(b"HTTP/1.0 200 OK\r\n\r\nOK", Status.OK), (b"HTTP/1.0 503 Busy\r\n\r\n", Status.OPTIONAL_MISSING)],
-)
-def test_an_engine_counts_when_it_answers_well(answer: bytes, status: Status, tmp_path: Path) -> None:
-    path = tmp_path / "engine.sock"
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-        listener.listen()
-        program = f"""
-import socket
-engine = socket.socket(fileno={listener.fileno()})
-caller, _ = engine.accept()
-caller.recv(4096)
-caller.sendall({answer!r})
-"""
-        with subprocess.Popen([sys.executable, "-c", program], pass_fds=[listener.fileno()]) as engine:
-            found = machine.docker_engine(f"unix://{path}")
-            assert engine.wait(timeout=10) == 0
-
-    assert found.status is status
-    assert not found.blocks
-
-
-def test_no_engine_is_no_obstacle(tmp_path: Path) -> None:
-    found = machine.docker_engine(f"unix://{tmp_path}/absent.sock")
-
-    assert found.status is Status.OPTIONAL_MISSING
-    assert not found.blocks

@@ -35,6 +35,10 @@ def test_each_test_shown_passes(shown: str, app: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_readme_shows_the_first_of_them() -> None:
+    assert TESTS[0] in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_every_public_name_is_explained() -> None:
     for kind in (Testbed, Router):
         own = [

@@ -9,6 +9,7 @@ import fcntl
 import socket
 import struct
 import time
+from collections.abc import Collection
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
 
@@ -32,16 +33,16 @@ class Offload(enum.Enum):
     GRO = (0x2B, 0x2C)
 
 
-def switch_offloads_off(interface: str) -> None:
-    """Switch TSO, GSO and GRO off, and read them back.
+def switch_offloads_off(interface: str, offloads: Collection[Offload] = tuple(Offload)) -> None:
+    """Switch TSO, GSO and GRO off, or those that are named, and read them back.
 
     Raises:
         Unsupported: the kernel kept one of them on.
     """
     with _channel() as channel:
-        for offload in Offload:
+        for offload in offloads:
             _ethtool(channel, interface, offload.value[1], 0)
-        kept = [offload.name for offload in Offload if _ethtool(channel, interface, offload.value[0], 0)]
+        kept = [offload.name for offload in offloads if _ethtool(channel, interface, offload.value[0], 0)]
     if kept:
         raise Unsupported(f"The kernel keeps {', '.join(kept)} on at {interface}; captures would not show the wire.")
 

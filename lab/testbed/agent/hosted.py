@@ -13,6 +13,7 @@ from typing import Any, Final
 from lab.core.fault import Fault, Matched
 from lab.testbed.agent.loop import Loop
 from lab.testbed.agent.rpc import serve, serve_in
+from lab.testbed.translation import Translation
 
 FIREWALL: Final = "firewall"
 CAPTURE: Final = "capture"
@@ -30,7 +31,7 @@ class Premises:
     """The interface towards the client."""
 
     right: str
-    """The interface towards the server."""
+    """The interface towards the server; with an uplink the one that leads out."""
 
     sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """What to capture in place of those two, as ``lab.testbed.capture.Capture.of`` takes it."""
@@ -65,6 +66,7 @@ class FirewallService:
     def __init__(self, firewall: Any) -> None:
         self._firewall = firewall
         self._faults: dict[bytes, Fault] = {}
+        self._translation: Translation | None = None
 
     def name(self) -> str:
         """Which implementation it is."""
@@ -88,6 +90,17 @@ class FirewallService:
         """As ``Router.matched``."""
         matched: Matched = self._firewall.matched(self._fault(packed))
         return matched
+
+    def translate(self, interface: str, addresses: Sequence[str]) -> None:
+        """As ``open_translation``; it stays as long as the namespace."""
+        from lab.testbed.translation import open_translation
+
+        self._translation = open_translation(interface, addresses)
+
+    def forget(self, packed: bytes) -> None:
+        """As ``Router.forget``."""
+        self._firewall.forget(self._fault(packed))
+        del self._faults[packed]
 
     def _fault(self, packed: bytes) -> Fault:
         fault = self._faults.get(packed)

@@ -229,6 +229,16 @@ class AgentRouter(AgentNode):
         counts = [firewall.call("matched", part) for firewall, part in self._parts(fault)]
         return Matched(sum(count.forward for count in counts), sum(count.return_ for count in counts))
 
+    def translate(self, interface: str, addresses: Sequence[str]) -> None:
+        """Give what leaves by an interface the router's own address there; see ``open_translation``."""
+        self.service(FIREWALL).call("translate", interface, list(addresses))
+
+    def forget(self, fault: Fault) -> None:
+        """Remove the rules of a fault that is not in force."""
+        for firewall, part in self._parts(fault):
+            firewall.call("forget", part)
+        del self._known[fault]
+
     def flows(self) -> Sequence[PassingFlow]:
         """The TCP flows that pass."""
         # Connection tracking begins with the firewall.

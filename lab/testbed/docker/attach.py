@@ -168,11 +168,14 @@ class Attachment:
     def stop_capture(self, folder: Path) -> CaptureSummary:
         """Drain, close, summarise, and bring the files to a folder: interface.pcapng and sink.pcapng."""
         summary: CaptureSummary = self.node.service(CAPTURE).call("stop", timeout_s=_DRAIN_TIMEOUT_S)
-        there = Path(self._shared, CAPTURES, _FILES)
-        for path in there.iterdir():
+        self.salvage(folder)
+        return replace(summary, files={side: folder / path.name for side, path in summary.files.items()})
+
+    def salvage(self, folder: Path) -> None:
+        """Bring what a capture has written so far, whatever became of the lab's container."""
+        for path in Path(self._shared, CAPTURES, _FILES).iterdir():
             # Copied: the file belongs to root where the engine runs as root, and the copy to the caller.
             shutil.copyfile(path, folder / path.name)
-        return replace(summary, files={side: folder / path.name for side, path in summary.files.items()})
 
     def require_running(self) -> None:
         """See that both containers still run.

@@ -5,6 +5,7 @@ calls, when the caller is killed, and when the engine stops the container. Its e
 container that was killed has another one, and what it left is then for ``lab.testbed.docker.cleaning``.
 """
 
+import contextlib
 import os
 import pickle
 import signal
@@ -82,8 +83,10 @@ def main() -> None:
         services = _take(seat, caller)
     calls, events = (socket.socket(fileno=fd) for fd in fds)
     try:
-        # Whichever end of a flow is in here is its client: an agent follows sockets by their local end.
-        serve_node(CLIENT, calls, events, services)
+        # A caller that was killed in the middle of a call resets the connection.
+        with contextlib.suppress(ConnectionError):
+            # Whichever end of a flow is in here is its client: an agent follows sockets by their local end.
+            serve_node(CLIENT, calls, events, services)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         services.restore()

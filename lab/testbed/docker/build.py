@@ -98,6 +98,8 @@ def build_all(engine: Engine, tell: Tell, *, cached: bool = True) -> list[Built]
         with engine_errors(f"building {name}"), _replacing(engine, name):
             _build(engine, archive, f"containers/{folder}/Dockerfile", name, tell, cached=cached)
         found = engine.client.images.get(name)
+        if folder == "lab" and name != image.versioned_image():
+            found.tag(image.versioned_image())
         built.append(Built(name, found.id, found.attrs["Size"]))
     return built
 

@@ -38,8 +38,13 @@ FILES = (
 
 
 def lab_image() -> str:
-    """The name and tag of the lab's image."""
-    return os.environ.get(OVERRIDE) or f"blackhole-lab/lab:{lab.__version__}"
+    """The name and tag of the image with exactly this code; two checkouts on one engine do not take each other's."""
+    return os.environ.get(OVERRIDE) or f"{versioned_image()}-{fingerprint()}"
+
+
+def versioned_image() -> str:
+    """The name of the image of this version that was built last; compose.yaml takes that one."""
+    return f"blackhole-lab/lab:{lab.__version__}"
 
 
 def demo_image(role: str) -> str:

@@ -27,11 +27,11 @@ def main(argv: list[str]) -> None:
     """Be the agent of the node that this container holds.
 
     Args:
-        argv: The node's name, and on how many networks it will be.
+        argv: The node's name, and for each network that it will be on its families: 46, 4 or 6.
     """
-    node, networks = argv
+    node, *networks = argv
     priority.rise()
-    nics = roads.await_nics(int(networks))
+    nics = roads.await_nics(networks)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
         caller.settimeout(_GREETING_TIMEOUT_S)
         caller.connect(str(Path(FOLDER, SOCKET)))

@@ -11,13 +11,13 @@ from lab.testbed.docker.seat import Nic
 if TYPE_CHECKING:
     from docker.models.networks import Network
 
-_UNPROTECTED_SINCE = (1, 48)
+PROTECTS_SINCE = (1, 48)
 """API of engine 28.0, which drops packets to a container that come from another bridge than its own, unless told so."""
 
-_UNPROTECTED = {
-    "com.docker.network.bridge.gateway_mode_ipv4": "nat-unprotected",
-    "com.docker.network.bridge.gateway_mode_ipv6": "nat-unprotected",
-}
+GATEWAY_MODE = "com.docker.network.bridge.gateway_mode_ipv"
+"""Option of a network, the family at its end, that tells it so."""
+
+_UNPROTECTED = "nat-unprotected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Link:
     def name(self) -> str:
         """What the engine calls it."""
         return str(self.network.name)
+
+    @property
+    def families(self) -> str:
+        """46, 4 or 6."""
+        return "".join(str(version) for version in sorted({subnet.version for subnet in self.subnets}))
 
     def address(self, nics: tuple[Nic, ...], version: int) -> tuple[str, str]:
         """Interface and address on this network; the address empty where there is none of that version."""
@@ -46,9 +51,14 @@ class Link:
         return tuple(address for version in (4, 6) if (address := self.address(nics, version)[1]))
 
 
-def options(engine: Engine) -> dict[str, str]:
-    """What a bridge network needs so that a router on it is heard."""
-    return dict(_UNPROTECTED) if engine.api_version >= _UNPROTECTED_SINCE else {}
+def join_link(engine: Engine, name: str) -> Link:
+    """A network that is somebody else's, to be left as it is.
+
+    Raises:
+        EnvironmentNotReady: it is gone.
+    """
+    with engine_errors(f"looking at the network {name}"):
+        return _link(engine.client.networks.get(name))
 
 
 def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
@@ -66,8 +76,17 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=options(engine),
+            options=unprotected(engine),
             labels=labels,
         )
-    pools = network.attrs["IPAM"]["Config"]
-    return Link(network, tuple(ipaddress.ip_network(pool["Subnet"]) for pool in pools))
+    return _link(network)
+
+
+def unprotected(engine: Engine) -> dict[str, str]:
+    """Options of a network whose containers are reached over another bridge too; none where they are anyway."""
+    return {} if engine.api_version < PROTECTS_SINCE else {f"{GATEWAY_MODE}{family}": _UNPROTECTED for family in (4, 6)}
+
+
+def _link(network: "Network") -> Link:
+    pools = network.attrs["IPAM"]["Config"] or ()
+    return Link(network, tuple(ipaddress.ip_network(pool["Subnet"], strict=False) for pool in pools))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.core.errors import Unsupported
+from lab.core.socket import SocketOptions
 from lab.testbed.agent.nodes import AgentNode, AgentRouter, Surroundings
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel
@@ -84,6 +85,13 @@ class ContainerNode(AgentNode, Fixed):
         if self._launcher is None:
             return super().spawn(argv, env=env, cwd=cwd)
         return self._launcher.start(argv, env=env, cwd=cwd)
+
+    def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
+        """Options of one established socket, whether the holder's program has it or the user's."""
+        options = super().socket_options(local_port, remote_port)
+        if options is None and self._launcher is not None:
+            return self._launcher.socket_options(local_port, remote_port)
+        return options
 
     write_sysctl = Fixed.write_sysctl
 

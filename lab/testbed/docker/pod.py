@@ -26,8 +26,8 @@ class Holding:
     image: str
     """The lab's own."""
 
-    networks: Sequence[str]
-    """Names; the first one at creation, the rest right after the start."""
+    networks: Mapping[str, str]
+    """Name to families (46, 4 or 6); the first one at creation, the rest right after the start."""
 
     labels: Mapping[str, str]
     folder: Path
@@ -52,14 +52,14 @@ def make_holder(holding: Holding) -> "DockerContainer":
         "labels": dict(holding.labels),
         "cap_add": list(CAPABILITIES),
         "hostname": holding.node,
-        "network": holding.networks[0],
+        "network": next(iter(holding.networks)),
         "sysctls": dict(holding.sysctls),
         "mounts": mounts,
     }
     container = DockerContainer(holding.image).with_kwargs(**extra)
     for name, value in holding.environment.items():
         container.with_env(name, value)
-    return container.with_command([_INSIDE, holding.node, str(len(holding.networks))])
+    return container.with_command([_INSIDE, holding.node, *holding.networks.values()])
 
 
 def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> None:
@@ -76,6 +76,15 @@ def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> 
         container.start()
         for network in more_networks:
             network.connect(container.get_container_id())
+
+
+def engine_gateways(container: "DockerContainer", network: str) -> tuple[str, ...]:
+    """The engine's own addresses on one of a container's networks, which lead outside; none on one that is closed."""
+    with engine_errors("looking at a node's container"):
+        inner = container.get_wrapped_container()
+        inner.reload()
+        joined = inner.attrs["NetworkSettings"]["Networks"][network]
+    return tuple(address for address in (joined.get("Gateway"), joined.get("IPv6Gateway")) if address)
 
 
 def why_ended(container: "DockerContainer") -> str | None:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.core.errors import LabError, UsageError
+from lab.core.socket import SocketOptions
 from lab.testbed.agent.events import Exit, Output, StreamEnd
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel
 from lab.testbed.docker.engine import Engine, engine_errors
+from lab.testbed.docker.inspector import Inspector
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -80,7 +82,7 @@ class ContainerProcess(AgentProcess):
         """Send a signal; a program that has exited is no error."""
         from docker.errors import APIError
 
-        with contextlib.suppress(APIError), engine_errors_but_refusals():
+        with contextlib.suppress(APIError):
             self._container.kill(signal=signal.Signals(number).name)
 
     def write(self, text: str) -> None:
@@ -96,7 +98,7 @@ class ContainerProcess(AgentProcess):
         """End and remove the container; idempotent."""
         from docker.errors import NotFound
 
-        with contextlib.suppress(NotFound), engine_errors_but_refusals():
+        with engine_errors("removing a program's container"), contextlib.suppress(NotFound):
             self._container.remove(force=True, v=True)
         if self._reader.ident is not None:
             self._reader.join(_END_TIMEOUT_S)
@@ -126,17 +128,16 @@ class Launcher:
         engine: Where.
         joining: With what.
         channel: To the node's agent.
-        inspect: Starts a side container in a program's process namespace, and gives a channel to its agent.
+        inspect: Starts an inspector beside a program's container, whose id it is given.
     """
 
-    def __init__(
-        self, engine: Engine, joining: Joining, channel: Channel, inspect: Callable[[str, str], Channel] | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, joining: Joining, channel: Channel, inspect: Callable[[str], Inspector]) -> None:
         self._engine = engine
         self._joining = joining
         self._channel = channel
         self._inspect = inspect
         self._processes: list[ContainerProcess] = []
+        self._inspectors: list[Inspector] = []
 
     def start(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
@@ -160,22 +161,28 @@ class Launcher:
                 labels=dict(self._joining.labels),
             )
             stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 1})
-        process = ContainerProcess(self._channel, argv, container, stream._sock)  # noqa: SLF001 - the SDK's SocketIO can only read
+        # The SDK's wrapper can only read, and inherits the client's deadline: a program may be silent for hours.
+        raw = stream._sock  # noqa: SLF001 - see above
+        raw.settimeout(None)
+        process = ContainerProcess(self._channel, argv, container, raw)
         self._processes.append(process)
         process.start()
+        self._inspectors.append(self._inspect(process.id))
         return process
+
+    def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
+        """Options of one of the programs' sockets; None where nobody could look."""
+        looks = (inspector.socket_options(local_port, remote_port) for inspector in self._inspectors)
+        return next((options for options in looks if options is not None), None)
 
     def close(self) -> None:
         """Remove every container."""
+        for inspector in self._inspectors:
+            inspector.close()
         for process in self._processes:
             process.remove()
+        self._inspectors.clear()
         self._processes.clear()
-
-
-@contextlib.contextmanager
-def engine_errors_but_refusals() -> Iterator[None]:
-    """Let the SDK's own errors pass, for a caller that expects one."""
-    yield
 
 
 def _frames(stream: Any) -> Iterator[tuple[int, bytes]]:

@@ -182,7 +182,8 @@ _TABLE: tuple[tuple[str, Callable[[re.Match[str], str], LabError]], ...] = (
     (r"no command specified", _no_command_at_all),
     (r"non-overlapping|pool overlaps|address pools have been fully subnetted", _no_subnet),
     (r"bind source path does not exist: (\S+)", _other_files),
-    (r"non running container|no such container|container \S+ is not running|is exited|is restarting", _ended),
+    (r"non running container|no such container|container \S+ is (?:not running|exited|restarting)", _ended),
+    (r"marked for removal", _ended),
     (r"cannot allocate memory|resource temporarily unavailable|too many open files", _memory),
     (r"operation not permitted|permission denied", _restricted),
 )

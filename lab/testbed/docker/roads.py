@@ -2,12 +2,12 @@
 
 The engine gives every container a default route to the host. In a client's or server's node it is replaced by one to
 the router, which is then the only way to the other side; that is read back from the kernel. The router itself loses its
-own, unless it shall lead outside.
+own; with an uplink the one of that network takes its place.
 """
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,21 +40,22 @@ _GLOBAL = 0
 _MAIN_TABLE = 254
 
 
-def await_nics(count: int) -> tuple[Nic, ...]:
-    """The interfaces, once there are as many as wanted and each has a usable address of both families.
+def await_nics(networks: Sequence[str]) -> tuple[Nic, ...]:
+    """The interfaces, once there is one per network and none lacks an address or has a tentative one.
 
-    An engine that attaches a running container gives the interface its addresses one after the other.
+    Args:
+        networks: The families of each: 46, 4 or 6.
 
     Raises:
         EnvironmentNotReady: they did not come.
     """
     deadline = time.monotonic() + _WAIT_S
     with _kernel() as kernel:
-        while len(nics := _nics(kernel)) < count or not all(map(_is_complete, nics)):
+        while not _are_complete(nics := _nics(kernel), networks):
             if time.monotonic() > deadline:
                 seen = ", ".join(f"{nic.name} {' '.join(nic.addresses)}" for nic in nics) or "none"
                 raise EnvironmentNotReady(
-                    f"{count} network interfaces with addresses were expected; there are: {seen}."
+                    f"{len(networks)} network interfaces with addresses were expected; there are: {seen}."
                 )
             time.sleep(_POLL_S)
     return nics
@@ -75,7 +76,9 @@ def arrange(seat: Seat, nics: tuple[Nic, ...]) -> None:
     with _HOSTS.open("a", encoding="ascii") as file:
         file.writelines(f"{address}\t{name}\n" for name, address in seat.hosts.items())
     for nic in nics:
-        if not seat.offloads:
+        if seat.forwards_merged:
+            ethtool.switch_offloads_off(nic.name, (ethtool.Offload.GRO,))
+        elif not seat.offloads:
             ethtool.switch_offloads_off(nic.name)
         ethtool.await_running(nic.name, _WAIT_S)
     with _kernel() as kernel:
@@ -139,5 +142,11 @@ def _nics(kernel: "IPRoute") -> tuple[Nic, ...]:
     return tuple(Nic(socket.if_indextoname(index), index, tuple(all_)) for index, all_ in sorted(addresses.items()))
 
 
-def _is_complete(nic: Nic) -> bool:
-    return any("." in address for address in nic.addresses) and any(":" in address for address in nic.addresses)
+def _are_complete(nics: Sequence[Nic], networks: Sequence[str]) -> bool:
+    """Whether the interfaces are those of the networks; an uplink's may have one family, the others have both."""
+    has = sorted("".join(family for family, mark in (("4", "."), ("6", ":")) if _has(nic, mark)) for nic in nics)
+    return has == sorted(networks) and not any("" in nic.addresses for nic in nics)
+
+
+def _has(nic: Nic, mark: str) -> bool:
+    return any(mark in address for address in nic.addresses)

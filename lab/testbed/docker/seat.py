@@ -52,7 +52,8 @@ class Seat:
     """Name to address, for /etc/hosts."""
 
     gateways: Mapping[str, tuple[str, ...]]
-    """Interface to the router's addresses on its link, which become the only ways out; empty in the router itself."""
+    """Interface to the addresses on its link that become the only ways out: the router's at the ends, in the router the
+    engine's on the uplink, and none without one."""
 
     leads_outside: bool
     """Keep the engine's own default route."""
@@ -65,7 +66,11 @@ class Seat:
     """The router's interface towards the client; elsewhere the only one."""
 
     right: str
-    """The same towards the server."""
+    """The same towards the server; with an uplink the one that leads out."""
 
     at_once: tuple[str, ...] = ()
     """Services that are started before they are asked for."""
+
+    forwards_merged: bool = False
+    """Leave TSO and GSO on, and switch GRO off: what comes from outside may be merged already, and shall leave as it
+    came, so that both sides of the hole show the same segments."""

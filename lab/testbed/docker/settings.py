@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from lab.testbed import translation
 from lab.testbed.names import ROUTER
 
 _EVERY_NODE = {
@@ -34,9 +35,10 @@ _LEAST_DEPTH = 3
 """Parts of a path; a folder right under the root may be one that the image needs itself."""
 
 
-def at_creation(node: str, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The sysctls of a node's container: what every testbed needs, then what is wanted."""
-    return {**_EVERY_NODE, **(_FORWARDING if node == ROUTER else _STAYING), **wanted}
+def at_creation(node: str, wanted: Mapping[str, str], *, leads_outside: bool = False) -> dict[str, str]:
+    """The sysctls of a node's container: what every testbed needs, and a way out; then what is wanted."""
+    lasting = translation.sysctls() if leads_outside else {}
+    return {**_EVERY_NODE, **(_FORWARDING if node == ROUTER else _STAYING), **lasting, **wanted}
 
 
 def workplace() -> Path | None:

@@ -17,14 +17,16 @@ from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
 from lab.testbed.docker import image, reaper, settings
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
-from lab.testbed.docker.networks import Link, make_link
+from lab.testbed.docker.networks import Link, join_link, make_link
 from lab.testbed.docker.nodes import ContainerNode, ContainerRouter, Inside
-from lab.testbed.docker.pod import Holding, make_holder, start_holder, why_ended
+from lab.testbed.docker.outside import find_way
+from lab.testbed.docker.pod import Holding, engine_gateways, make_holder, start_holder, why_ended
 from lab.testbed.docker.program import Joining, Launcher
 from lab.testbed.docker.reception import Reception
 from lab.testbed.docker.seat import Hello, Seat
-from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, Addresses
+from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, UPLINK, Addresses
 from lab.testbed.ports import TestbedSpec
 from lab.testbed.runtime import runtime_folder
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 _UP_TIMEOUT_S = 60.0
 
 _SIDES: Mapping[str, tuple[str, ...]] = {CLIENT: (LEFT,), ROUTER: (LEFT, RIGHT), SERVER: (RIGHT,)}
-"""Which links each node is on."""
+"""Which links each node is on, the uplink apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,9 @@ class DockerTestbed:
         self._closed = False
         self._holders: dict[str, DockerContainer] = {}
         self._links: dict[str, Link] = {}
+        self._made: list[Link] = []
+        """Those of the links that are the testbed's own: an uplink may be somebody else's network."""
+
         self._launchers: list[Launcher] = []
         self._router: ContainerRouter | None = None
         self._watch: reaper.Watch | None = None
@@ -89,6 +94,7 @@ class DockerTestbed:
             self._engine = self._stack.enter_context(engines.connect())
             self._engine.require_local()
             engines.arrange_ryuk(self._engine)
+            self._way = None if self._spec.uplink is None else find_way(self._engine, self._spec.uplink)
             self._image = image.require_image(self._engine)
             # Before anything is made: from here on a killed process leaves nothing.
             self._watch = reaper.watch(self._engine, self._image)
@@ -151,7 +157,7 @@ class DockerTestbed:
     def _bring_up(self) -> None:
         with Reception(self._shared, _UP_TIMEOUT_S) as reception:
             with ThreadPoolExecutor(len(NODES), thread_name_prefix="lab-docker") as pool:
-                links = {side: pool.submit(self._make_link, side) for side in (LEFT, RIGHT)}
+                links = {side: pool.submit(self._make_link, side) for side in self._sides(ROUTER)}
                 self._links = {side: link.result() for side, link in links.items()}
                 starts = [pool.submit(self._start_holder, node) for node in NODES]
                 for start in starts:
@@ -164,21 +170,33 @@ class DockerTestbed:
             )
         self._wires.release()
         self._make_nodes(hellos)
+        if UPLINK in self._links:
+            uplink, nics = self._links[UPLINK], hellos[ROUTER].nics
+            self.router.translate(uplink.address(nics, 4)[0], uplink.addresses(nics))
+
+    def _sides(self, node: str) -> tuple[str, ...]:
+        """Which links the node is on."""
+        return (*_SIDES[node], UPLINK) if node == ROUTER and self._way is not None else _SIDES[node]
 
     def _make_link(self, side: str) -> Link:
+        if side == UPLINK and self._way is not None and self._way.network is not None:
+            return join_link(self._engine, self._way.network)
         link = make_link(self._engine, f"lab-{self._name}-{side}", labels(self._name, side))
         self._links[side] = link
+        self._made.append(link)
         return link
 
     def _start_holder(self, node: str) -> None:
-        first, *more = (self._links[side] for side in _SIDES[node])
+        first, *more = (self._links[side] for side in self._sides(node))
         holding = Holding(
             node=node,
             image=self._image,
-            networks=[first.name, *(link.name for link in more)],
+            networks={link.name: link.families for link in (first, *more)},
             labels=labels(self._name, node),
             folder=self._shared,
-            sysctls=settings.at_creation(node, self._spec.sysctls.get(node, {})),
+            sysctls=settings.at_creation(
+                node, self._spec.sysctls.get(node, {}), leads_outside=self._leads_outside(node)
+            ),
             environment={HIDDEN: os.environ[HIDDEN]} if HIDDEN in os.environ else {},
             workplace=settings.workplace(),
         )
@@ -188,7 +206,7 @@ class DockerTestbed:
 
     def _seat(self, node: str, hellos: Mapping[str, Hello]) -> Seat:
         nics = hellos[node].nics
-        sides = {side: self._links[side] for side in _SIDES[node]}
+        sides = {side: self._links[side] for side in self._sides(node)}
         names = {side: link.address(nics, 4)[0] for side, link in sides.items()}
         version = 6 if self._spec.ipv6 else 4
         hosts = {name: self._address(name, hellos, version) for name in NODES}
@@ -196,16 +214,24 @@ class DockerTestbed:
         gateways = {}
         if node != ROUTER:
             gateways = {names[side]: link.addresses(hellos[ROUTER].nics) for side, link in sides.items()}
+        elif UPLINK in sides:
+            gateways = {names[UPLINK]: engine_gateways(self._holders[ROUTER], sides[UPLINK].name)}
+        if node != SERVER and self._spec.uplink is not None and self._spec.uplink.named:
+            hosts[self._spec.uplink.host] = self._spec.uplink.address
         return Seat(
             hosts=hosts,
             gateways=gateways,
             leads_outside=False,
             offloads=self._spec.offloads,
+            forwards_merged=self._leads_outside(node),
             firewall=self._spec.firewall,
             left=names.get(LEFT, ""),
-            right=names.get(RIGHT, ""),
+            right=names.get(UPLINK) or names.get(RIGHT, ""),
             at_once=(FIREWALL, CAPTURE) if node == ROUTER else (),
         )
+
+    def _leads_outside(self, node: str) -> bool:
+        return node == ROUTER and self._way is not None
 
     def _address(self, node: str, hellos: Mapping[str, Hello], version: int) -> str:
         address = self._links[_SIDES[node][0]].address(hellos[node].nics, version)[1]
@@ -233,7 +259,13 @@ class DockerTestbed:
         if wanted is not None:
             holder = self._holders[node].get_container_id()
             joining = Joining(node, wanted, holder, labels(self._name, "program"))
-            launcher = Launcher(self._engine, joining, channel)
+
+            def inspect(program: str) -> Inspector:
+                return Inspector(
+                    self._engine, self._image, holder, program, labels(self._name, "inspector"), self._shared
+                )
+
+            launcher = Launcher(self._engine, joining, channel, inspect)
             self._launchers.append(launcher)
         return ContainerNode(node, channel, self._addresses(node, hellos), self._inside(node, hellos), launcher)
 
@@ -252,7 +284,7 @@ class DockerTestbed:
         """Programs, then what holds the namespaces, then the networks; whatever fails, the rest goes on."""
         with contextlib.ExitStack() as ends:
             ends.enter_context(self._stack)
-            ends.callback(_in_parallel, [link.network.remove for link in self._links.values()])
+            ends.callback(_in_parallel, [link.network.remove for link in self._made])
             ends.callback(_in_parallel, [_stopping(container) for container in self._holders.values()])
             if self._router is not None:
                 ends.callback(self._router.salvage)

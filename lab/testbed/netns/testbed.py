@@ -9,6 +9,7 @@ import weakref
 from typing import Self
 
 from lab.core.errors import InvalidRun, Unsupported, UsageError
+from lab.core.uplink import Uplink
 from lab.testbed.agent.nodes import AgentNode, AgentRouter
 from lab.testbed.agent.rpc import receive_with_fds, too_many_files
 from lab.testbed.agent.wires import Wires
@@ -35,6 +36,8 @@ class NetnsTestbed:
 
     def __init__(self, spec: TestbedSpec | None = None) -> None:
         spec = spec or TestbedSpec()
+        if spec.uplink is not None:
+            raise _no_way_out(spec.uplink)
         if unknown := sorted(set(spec.sysctls) - set(NODES)):
             raise UsageError(f"There is no node {unknown[0]!r}.", fix=f"use one of {', '.join(NODES)}")
         if spec.ipv6 and not has_ipv6():
@@ -135,6 +138,15 @@ class NetnsTestbed:
         self._closed = True
         # Another thread may have held it at the fork; here there is none to release it.
         self._lock = threading.RLock()
+
+
+def _no_way_out(uplink: Uplink) -> Unsupported:
+    return Unsupported(
+        f"The embedded testbed has no way out to {uplink}. Without root only a user-mode network stack (slirp4netns, "
+        "pasta) could lead there; it would end the far connection itself and go on acknowledging, so that the far end "
+        "would never see a dead peer. With root the lab would have to change this machine's own network.",
+        fix="--backend docker",
+    )
 
 
 def open_testbed(spec: TestbedSpec | None = None) -> NetnsTestbed:

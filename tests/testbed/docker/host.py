@@ -18,8 +18,10 @@ COMMANDS = (
     ["ip", "-6", "route", "show", "table", "all"],
 )
 
-ENGINES = re.compile(r"\bbr-[0-9a-f]{12}\b|\bveth[0-9a-f]{6,}\b|\bdocker0\b|\bDOCKER|-s (\S+) -d \1 .*-j MASQUERADE")
-"""An engine's interfaces and chains, and a published port's way back to its own container."""
+ENGINES = re.compile(
+    r"\bbr-[0-9a-f]{12}\b|\bveth[0-9a-f]{6,}\b|\bif\d+\b|\bdocker0\b|\bDOCKER|-s (\S+) -d \1 .*-j MASQUERADE"
+)
+"""An engine's interfaces, also one that went before its name was found, its chains, a published port's way back."""
 
 
 def host_state() -> dict[str, object]:
@@ -39,6 +41,15 @@ def host_state() -> dict[str, object]:
         except OSError:
             continue
     return state
+
+
+def changes(before: dict[str, object], after: dict[str, object]) -> dict[str, tuple[object, object]]:
+    """What differs, by where it was read."""
+    return {
+        key: (before.get(key), after.get(key))
+        for key in before.keys() | after.keys()
+        if before.get(key) != after.get(key)
+    }
 
 
 def settings() -> Iterator[Path]:

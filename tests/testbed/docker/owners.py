@@ -41,9 +41,9 @@ class Victim:
 def owner(*words: str) -> Iterator[Victim]:
     """A Python process with the lab in its path."""
     path = os.pathsep.join(filter(None, (str(Path(lab.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
-    process = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
-    )
+    # Whatever is removed, Testcontainers' own reaper did not do it.
+    env = {**os.environ, "PYTHONPATH": path, "TESTCONTAINERS_RYUK_DISABLED": "true"}
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, env=env)
     victim = Victim(process, Owner(identity(process.pid), labels.boot_id()))
     try:
         yield victim

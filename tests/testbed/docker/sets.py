@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from docker.types import Mount
+
 from lab.testbed.docker import labels, reaper
 from lab.testbed.docker.engine import Engine, connect
 from lab.testbed.docker.removal import Thing, find, remove
@@ -48,9 +50,11 @@ def bring_up(engine: Engine, image: str, testbed: str) -> None:
         list(workers.map(lambda name: api.create_network(name, labels=labels.labels(testbed, "network")), networks))
 
         def start(role: str, mode: str) -> str:
-            binds = api.create_host_config(network_mode=mode, binds={volume: {"bind": "/data", "mode": "rw"}})
             marks = labels.labels(testbed, role)
-            made = api.create_container(image, SLEEP, entrypoint=[], labels=marks, host_config=binds)
+            # Labelled here too: a request that is under way at the owner's end may make the volume anew.
+            mount = Mount("/data", volume, labels=labels.labels(testbed, "volume"))
+            config = api.create_host_config(network_mode=mode, mounts=[mount])
+            made = api.create_container(image, SLEEP, entrypoint=[], labels=marks, host_config=config)
             api.start(made)
             return str(made["Id"])
 

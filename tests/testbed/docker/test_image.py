@@ -37,7 +37,7 @@ def engine_with(held: dict[str, dict[str, str]]) -> Engine:
 def test_the_image_of_this_code_is_named() -> None:
     engine = engine_with({image.lab_image(): {image.SOURCE_LABEL: image.fingerprint()}})
 
-    assert image.require_image(engine) == f"blackhole-lab/lab:{lab.__version__}"
+    assert image.require_image(engine) == f"blackhole-lab/lab:{lab.__version__}-{image.fingerprint()}"
     assert image.is_built(engine)
 
 

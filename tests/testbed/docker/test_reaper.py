@@ -18,7 +18,7 @@ from tests.testbed.docker.sets import SLEEP, container_set, things_of
 pytestmark = pytest.mark.usefixtures("own_reaper")
 
 OWNER = """
-import os, sys, time
+import os, secrets, sys, time
 from lab.testbed.docker import guard, labels, reaper
 from lab.testbed.docker.engine import connect
 from tests.testbed.docker.sets import bring_up
@@ -26,7 +26,7 @@ engine, image = connect(), {image!r}
 watch = reaper.watch(engine, image)
 """
 SET_UP = """
-bring_up(engine, image, "test")
+bring_up(engine, image, secrets.token_hex(6))
 watch.wait()
 print("up", flush=True)
 """
@@ -58,7 +58,7 @@ def marks_of(owner: Owner) -> dict[str, str]:
 
 
 def own_things(engine: Engine) -> list[str]:
-    return [thing.name for thing in things_of(engine, labels.own())]
+    return sorted(thing.name for thing in things_of(engine, labels.own()))
 
 
 def test_it_holds_no_capability_and_is_the_callers_own_user(engine: Engine, lab_image: str) -> None:
@@ -119,7 +119,8 @@ def test_what_the_engine_finishes_after_the_owners_death_is_removed_too(engine: 
         assert victim.hear() == "up"
         victim.kill()
         until(lambda: [thing.labels[labels.ROLE] for thing in things_of(engine, victim.owner)] == [labels.REAPER])
-        late = make(engine, lab_image, marks_of(victim.owner))
+        # Created, not started: it may be gone before that.
+        late = engine.client.api.create_container(lab_image, SLEEP, labels=marks_of(victim.owner))["Id"]
         wait_until_nothing_is_left(engine, victim.owner)
 
     assert not engine.client.api.containers(all=True, filters={"id": late})
