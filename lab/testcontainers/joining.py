@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lab.core.errors import UsageError
+from lab.core.errors import Unsupported, UsageError
 from lab.testbed.docker.nodes import ContainerNode
 from lab.testbed.names import NODES
 
@@ -46,13 +46,23 @@ class PodClient:
         node: Whose network.
         holder: Id of the container that has the network.
         labels: What the container carries beside Testcontainers' own.
+        reachable: Whether this machine reaches the container at its own address.
     """
 
-    def __init__(self, inner: "DockerClient", node: ContainerNode, holder: str, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        inner: "DockerClient",
+        node: ContainerNode,
+        holder: str,
+        labels: Mapping[str, str],
+        *,
+        reachable: bool = True,
+    ) -> None:
         self.inner = inner
         self.node = node
         self._holder = holder
         self._labels = labels
+        self._reachable = reachable
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -94,7 +104,16 @@ class PodClient:
         return ConnectionMode.bridge_ip
 
     def bridge_ip(self, _container: str) -> str:
-        """Its address, which the host reaches too."""
+        """Its address, which this machine reaches too.
+
+        Raises:
+            Unsupported: it does not.
+        """
+        if not self._reachable:
+            raise Unsupported(
+                "The containers of a rootless engine cannot be reached from this machine.",
+                fix="wait with ListeningWaitStrategy, or for a line with LogMessageWaitStrategy",
+            )
         return self.node.ipv4
 
 

@@ -74,6 +74,7 @@ class Testbed:
         self._aliases = aliases(self._containers)
         self._spec = TestbedSpec(ipv6=ipv6, sysctls=sysctls or {})
         self._out = None if out is None else Path(out)
+        self._rootless = False
         self._stack = contextlib.ExitStack()
         self._up: tuple[DockerTestbed, ControlHere, Calm] | None = None
         self._place: tuple[str, str] | None = None
@@ -276,7 +277,8 @@ class Testbed:
         container = self._containers[node]
         place = testbed.server if node == SERVER else testbed.client
         marks = labels(testbed.name, "program")
-        client = PodClient(container.get_docker_client(), place, testbed.holder(node), marks)
+        inner, reachable = container.get_docker_client(), not self._rootless
+        client = PodClient(inner, place, testbed.holder(node), marks, reachable=reachable)
         self._stack.callback(guest.end, container)
         if self._out is not None:
             self._stack.callback(guest.keep_output, container, self._out / f"{node}.log")
@@ -285,6 +287,7 @@ class Testbed:
     def _require_images(self) -> None:
         with engines.connect() as engine:
             engine.require_local()
+            self._rootless = engine.is_rootless
             for container in self._containers.values():
                 if not engines.has_image(engine, container.image):
                     # As Testcontainers would, but before anything is up.

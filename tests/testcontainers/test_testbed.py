@@ -11,13 +11,16 @@ import requests
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy, LogMessageWaitStrategy
 
-from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, UsageError
+from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.pcap import read_segments
 from lab.testbed.docker.engine import Engine
+from lab.testbed.docker.labels import ROLE
 from lab.testcontainers import ListeningWaitStrategy, Testbed
+from lab.testcontainers.joining import PodClient, join, leave
 from tests.testbed.docker.host import host_state
-from tests.testbed.docker.owners import until
+from tests.testbed.docker.owners import owner, until, wait_until_nothing_is_left
+from tests.testbed.docker.sets import things_of
 from tests.testcontainers.containers import PORT, QUICK, client, left, output, server
 
 WRONG_TESTBEDS: list[tuple[dict[str, Any], str]] = [
@@ -374,3 +377,19 @@ def test_a_testbed_whose_router_died_says_so_and_is_removed(app: str, engine: En
 
     assert left(engine) == before
     assert {path.name for path in tmp_path.iterdir()} >= {"left.pcapng", "right.pcapng", "client.log"}
+
+
+def test_a_killed_owner_leaves_nothing_of_its_containers_either(app: str, engine: Engine) -> None:
+    with owner("-m", "tests.testcontainers.containers", app) as victim:
+        assert victim.hear() == "up"
+        assert len([thing for thing in things_of(engine, victim.owner) if thing.labels[ROLE] == "program"]) == 2
+        victim.kill()
+        wait_until_nothing_is_left(engine, victim.owner)
+
+
+def test_the_hosts_way_to_a_container_is_refused_where_there_is_none(testbed: Testbed, app: str) -> None:
+    container = server(app)
+    join(container, PodClient(container.get_docker_client(), testbed.server, "0", {}, reachable=False))
+    with pytest.raises(Unsupported, match=r"rootless.*ListeningWaitStrategy"):
+        container.get_container_host_ip()
+    leave(container)
