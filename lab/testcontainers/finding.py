@@ -1,4 +1,4 @@
-"""Finds the flow that a test means among those of its client."""
+"""Finds the flow that a test means among those that pass."""
 
 import time
 from collections.abc import Mapping
@@ -8,30 +8,34 @@ from lab.core.errors import UsageError
 from lab.core.flow import FourTuple
 from lab.core.socket import TcpState
 from lab.testbed.docker.nodes import ContainerNode
-from lab.testbed.names import CLIENT
 from lab.testbed.ports import TrackState
-from lab.testcontainers.here import ControlHere
+from lab.testcontainers.control import Control
 from lab.testcontainers.waiting import POLL_S, Watch, tail
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
+
+FLOW_TIMEOUT_S = 10.0
 
 
 class Finder:
     """Waits for a flow.
 
     Args:
-        client: Whose flows.
-        control: Knows their age, and which are cut.
+        control: Knows the flows, their age, and which are cut.
+        client: Whose flows they are, as its kernel has them; None: whatever passes.
         containers: By node; the end of one ends the waiting.
     """
 
     def __init__(
-        self, client: ContainerNode, control: ControlHere, containers: Mapping[str, "DockerContainer"]
+        self,
+        control: Control,
+        client: ContainerNode | None = None,
+        containers: Mapping[str, "DockerContainer"] | None = None,
     ) -> None:
-        self._client = client
         self._control = control
-        self._containers = containers
+        self._client = client
+        self._containers = containers or {}
 
     def find(self, port: int | None, which: str | int | None, timeout_s: float) -> FourTuple:
         """The established flow that is meant and not cut.
@@ -63,24 +67,26 @@ class Finder:
         return found[-1] if which == "newest" else found[0]
 
     def _established(self, port: int | None, which: str | int | None) -> list[FourTuple]:
-        """Oldest first; connection tracking alone would also list what the client's kernel has let go of."""
-        here = {(one.local, one.remote) for one in self._client.sockets() if one.state is TcpState.ESTABLISHED}
-        return [
+        """Oldest first."""
+        found = [
             one.flow
             for one in self._control.light()
             if one.state is TrackState.ESTABLISHED
-            and (one.flow.client, one.flow.server) in here
             and port in (None, one.flow.server.port)
             and (not isinstance(which, int) or one.flow.client.port == which)
         ]
+        if self._client is None:
+            return found
+        # Connection tracking still lists what a kernel has given up.
+        here = {(one.local, one.remote) for one in self._client.sockets() if one.state is TcpState.ESTABLISHED}
+        return [flow for flow in found if (flow.client, flow.server) in here]
 
     def _none(self, port: int | None, which: str | int | None, timeout_s: float) -> str:
         leaving = f" that leaves port {which}" if isinstance(which, int) else ""
         others = ", ".join(str(one.flow) for one in self._control.flows()) or "none"
         wanted = f"established flow{_to(port)}{leaving} that is not cut"
-        return (
-            f"The client runs, but after {timeout_s:g} s it has no {wanted}; flows that the router knows: {others}. "
-            f"{tail(self._containers[CLIENT])}"
+        return f"After {timeout_s:g} s there is no {wanted}; flows that the router knows: {others}." + "".join(
+            f" The {node}: {tail(container)}" for node, container in self._containers.items()
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from lab.control.roll import Selector
 from lab.core.errors import InvalidRun, LabError, UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
@@ -21,6 +20,7 @@ from lab.testbed.ports import PassingFlow
 from lab.testcontainers.answers import FaultState, Verdict
 from lab.testcontainers.bridges import subnets
 from lab.testcontainers.control import Calm, CutFlow, member
+from lab.testcontainers.finding import FLOW_TIMEOUT_S, Finder
 from lab.testcontainers.http import ControlOverHttp
 from lab.testcontainers.leading import lead
 from lab.testcontainers.waiting import ControllerWaitStrategy
@@ -148,6 +148,21 @@ class Router(DockerContainer):
         """The TCP flows that pass, oldest first."""
         return self.control.flows()
 
+    def flow(
+        self, server_port: int | None = None, which: str | int | None = None, *, timeout_s: float = FLOW_TIMEOUT_S
+    ) -> FourTuple:
+        """An established flow that is not cut, waited for; one that both ends have given up may still count as one.
+
+        Args:
+            server_port: The port that it goes to; any where None.
+            which: ``first`` or ``newest`` where several match, or the port that it leaves; None insists on exactly one.
+            timeout_s: How long to wait for one.
+
+        Raises:
+            UsageError: none came, or several match.
+        """
+        return Finder(self.control).find(server_port, which, timeout_s)
+
     def cut(
         self,
         flow: FourTuple | None = None,
@@ -163,9 +178,9 @@ class Router(DockerContainer):
         The first cut waits until the capture is a second old, so that the hole can be proved.
 
         Args:
-            flow: One of ``flows``; or by ``port`` and ``which``.
+            flow: One of ``flows``; where None, the one that ``port`` and ``which`` say, waited for as in ``flow``.
             port: The server's.
-            which: first, newest, or the client's port; where None, exactly one flow must go to the port.
+            which: first, newest, or the client's port.
             direction: both, forward (to the server) or return.
             scope: flow, or host: everything between the two, new connections too.
             heal_after_s: Heal by itself.
@@ -173,14 +188,13 @@ class Router(DockerContainer):
         Raises:
             UsageError: no such flow, several, or it is cut in another way already.
         """
-        if (flow is None) is (port is None) or (flow is not None and which is not None):
-            raise UsageError("A flow is given, or the port that it goes to.", fix="router.cut(port=8080)")
-        target = flow if flow is not None else Selector(port or 0, which)
+        if flow is not None and (port is not None or which is not None):
+            raise UsageError("A flow and what to choose one by were both given.", fix="give one of them")
         wanted = member(Cut, direction), member(Scope, scope)
-        control = self.control
+        chosen, control = flow or self.flow(port, which), self.control
         assert self._calm is not None
         self._calm.wait()
-        return CutFlow(control, control.cut(target, *wanted, heal_after_s))
+        return CutFlow(control, control.cut(chosen, *wanted, heal_after_s))
 
     def heal(self) -> Sequence[FaultState]:
         """Heal everything that is cut; the faults that were in force."""

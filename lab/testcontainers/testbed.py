@@ -22,7 +22,7 @@ from lab.testbed.ports import PassingFlow, TestbedSpec
 from lab.testcontainers import guest
 from lab.testcontainers.answers import FaultState, Verdict
 from lab.testcontainers.control import Calm, CutFlow, member
-from lab.testcontainers.finding import Finder
+from lab.testcontainers.finding import FLOW_TIMEOUT_S, Finder
 from lab.testcontainers.here import ControlHere
 from lab.testcontainers.joining import PodClient, aliases, require_joinable
 from lab.testcontainers.waiting import POLL_S
@@ -30,7 +30,6 @@ from lab.testcontainers.waiting import POLL_S
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
 
-FLOW_TIMEOUT_S = 10.0
 GONE_TIMEOUT_S = 60.0
 
 
@@ -149,7 +148,7 @@ class Testbed:
             UsageError: none came, or several match.
         """
         testbed, control, _ = self._parts
-        return Finder(testbed.client, control, self._containers).find(server_port, which, timeout_s)
+        return Finder(control, testbed.client, self._containers).find(server_port, which, timeout_s)
 
     def cut(
         self,

@@ -267,7 +267,7 @@ def test_a_client_that_ends_or_never_connects_is_said_with_its_last_words(app: s
             short.flow(PORT)
         with pytest.raises(UsageError, match="Nothing was cut"):
             short.verdict()
-    with pytest.raises(UsageError, match=r"no established flow to port 1 .*answer hello"):
+    with pytest.raises(UsageError, match=r"no established flow to port 1 .*The client: .*answer hello"):
         testbed.flow(1, timeout_s=0.2)
 
 
