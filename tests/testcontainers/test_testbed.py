@@ -17,7 +17,7 @@ from lab.pcap import read_segments
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import ROLE
 from lab.testcontainers import ListeningWaitStrategy, Testbed
-from lab.testcontainers.joining import PodClient, join, leave
+from lab.testcontainers.joining import PodClient
 from tests.testbed.docker.host import host_state
 from tests.testbed.docker.owners import owner, until, wait_until_nothing_is_left
 from tests.testbed.docker.sets import things_of
@@ -388,8 +388,7 @@ def test_a_killed_owner_leaves_nothing_of_its_containers_either(app: str, engine
 
 
 def test_the_hosts_way_to_a_container_is_refused_where_there_is_none(testbed: Testbed, app: str) -> None:
-    container = server(app)
-    join(container, PodClient(container.get_docker_client(), testbed.server, "0", {}, reachable=False))
+    inner = server(app).get_docker_client()
+    client = PodClient(inner, testbed.server, "0", {}, reachable=False)
     with pytest.raises(Unsupported, match=r"rootless.*ListeningWaitStrategy"):
-        container.get_container_host_ip()
-    leave(container)
+        client.bridge_ip("0")
