@@ -110,6 +110,13 @@ def _host_setting(found: re.Match[str], said: str) -> LabError:
     return UsageError(f"{found[1]} is not a setting of one container: {said}", fix="give net.* settings only")
 
 
+def _interface_setting(found: re.Match[str], said: str) -> LabError:
+    return Unsupported(
+        f"This engine sets {found[1]} of no single interface: {said}",
+        fix="give the key of all interfaces, with conf.all in place of the name",
+    )
+
+
 def _capability(_found: re.Match[str], said: str) -> LabError:
     return Unsupported(f"The Docker engine does not know a capability that the lab needs: {said}")
 
@@ -174,7 +181,7 @@ _TABLE: tuple[tuple[str, Callable[[re.Match[str], str], LabError]], ...] = (
     (r"write " + _KEY + r".*(?:invalid argument|numerical result out of range)", _value),
     (r"(?:open|write) " + _KEY + r".*(?:permission denied|not permitted|read-only)", _closed_setting),
     (r"sysctl \"?([\w./-]+)\"? (?:is not in a separate|not allowed in host)", _host_setting),
-    (r"interface specific sysctl setting \"([^\"]+)\"", _host_setting),
+    (r"interface specific sysctl setting \"([^\"]+)\"", _interface_setting),
     (r"unknown capability", _capability),
     (r"exec: \"([^\"]+)\": (?:stat .*no such file|executable file not found)", _no_command),
     (r"exec: \"([^\"]+)\": .*(?:permission denied|is a directory)", _no_program),
