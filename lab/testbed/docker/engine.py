@@ -203,6 +203,18 @@ def has_image(engine: Engine, name: str) -> bool:
     return True
 
 
+def require_image(engine: Engine, name: str | None) -> None:
+    """See that an image of the user's is there, None for none.
+
+    Raises:
+        EnvironmentNotReady: it is not.
+    """
+    if name is not None:
+        with engine_errors(f"looking for the image {name}"):
+            if not has_image(engine, name):
+                raise refusals.missing_image(name)
+
+
 def _greet(client: "DockerClient", place: str) -> Engine:
     with engine_errors("being asked what it is"):
         version, info = client.version(), client.info()
