@@ -12,8 +12,9 @@ any language could. docs/testcontainers.md has all of it.
 """
 
 from lab.testcontainers.answers import FaultState, Verdict, Way
+from lab.testcontainers.bridges import routed_network
 from lab.testcontainers.control import CutFlow
-from lab.testcontainers.router import Router, routed_network
+from lab.testcontainers.router import Router
 from lab.testcontainers.testbed import Testbed
 from lab.testcontainers.waiting import ControllerWaitStrategy, ListeningWaitStrategy
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from typing import Protocol, Self, TypeVar
 
-from lab.control.roll import Selector
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Matched, Scope
 from lab.core.flow import FourTuple
@@ -13,6 +12,8 @@ from lab.testcontainers.answers import FaultState, Verdict
 
 Kind = TypeVar("Kind", Cut, Scope)
 
+LOST_TIMEOUT_S = 10.0
+_POLL_S = 0.05
 CALM_S = 1.05
 """How long the capture runs before a cut, so that it can be judged: the verdict asks for a second."""
 
@@ -23,7 +24,10 @@ class Control(Protocol):
     def flows(self) -> Sequence[PassingFlow]:
         """The open flows, oldest first."""
 
-    def cut(self, flow: FourTuple | Selector, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
+    def light(self) -> Sequence[PassingFlow]:
+        """Those that are not cut."""
+
+    def cut(self, flow: FourTuple, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
         """Put a fault in force; idempotent."""
 
     def fault(self, name: str) -> FaultState:
@@ -73,6 +77,21 @@ class CutFlow:
     def matched(self) -> Matched:
         """Packets dropped so far."""
         return self.state.matched
+
+    def wait_until_lost(self, packets: int = 1, timeout_s: float = LOST_TIMEOUT_S) -> Matched:
+        """Wait until the hole has swallowed so many packets, in whichever direction; how many of each.
+
+        Raises:
+            TimeoutError: the flow has sent fewer.
+        """
+        deadline = time.monotonic() + timeout_s
+        while (lost := self.matched).forward + lost.return_ < packets:
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"After {timeout_s:g} s {packets} packets of {self.flow} were expected to be lost; it was {lost}."
+                )
+            time.sleep(_POLL_S)
+        return lost
 
     def heal(self) -> FaultState:
         """Let the flow's packets pass again; idempotent."""

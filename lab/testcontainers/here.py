@@ -6,7 +6,6 @@ from pathlib import Path
 
 from lab.control.controller import Controller
 from lab.control.faults import FaultRecord
-from lab.control.roll import Selector
 from lab.control.verdict import verdict_on
 from lab.core.errors import InvalidRun
 from lab.core.fault import Cut, Scope
@@ -36,7 +35,7 @@ class ControlHere:
         """The open flows that are not cut, oldest first."""
         return [one for one, fault in self.controller.flows() if fault is None]
 
-    def cut(self, flow: FourTuple | Selector, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
+    def cut(self, flow: FourTuple, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
         """Put a fault in force."""
         record, _ = self.controller.cut(flow, direction=direction, scope=scope, heal_after_s=heal_after_s)
         return _state(record)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lab.control.roll import Selector
+from lab.control.refusals import as_json
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
@@ -45,9 +45,18 @@ class ControlOverHttp:
         """The open flows, oldest first."""
         return [passing_of(one) for one in self._ask("GET", "/flows")["flows"]]
 
-    def cut(self, flow: FourTuple | Selector, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
+    def light(self) -> Sequence[PassingFlow]:
+        """Those that are not cut."""
+        return [passing_of(one) for one in self._ask("GET", "/flows")["flows"] if one["fault"] is None]
+
+    def cut(self, flow: FourTuple, direction: Cut, scope: Scope, heal_after_s: float | None) -> FaultState:
         """Put a fault in force."""
-        order = {**_target(flow), "direction": direction.value, "scope": scope.value, "heal_after_s": heal_after_s}
+        order = {
+            "flow": as_json(flow),
+            "direction": direction.value,
+            "scope": scope.value,
+            "heal_after_s": heal_after_s,
+        }
         return FaultState.of(self._ask("POST", "/faults", order))
 
     def fault(self, name: str) -> FaultState:
@@ -132,12 +141,6 @@ class ControlOverHttp:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {self._token}"
         return session
-
-
-def _target(flow: FourTuple | Selector) -> Mapping[str, Any]:
-    if isinstance(flow, FourTuple):
-        return {"flow": {"client": str(flow.client), "server": str(flow.server)}}
-    return {"select": {"server_port": flow.server_port, "which": flow.which}}
 
 
 def _refusal(answer: "Response") -> LabError:

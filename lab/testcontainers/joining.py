@@ -4,11 +4,13 @@
 whatever the user's class does at its start happens as ever, in the node's network.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lab.core.errors import UsageError
+from lab.core.errors import Unsupported, UsageError
 from lab.testbed.docker.nodes import ContainerNode
+from lab.testbed.names import NODES
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _ADDRESS = "leave it out; the host reaches the container at its own address, get_container_host_ip()"
 _NAMES = "leave it out; with_network_aliases() of the other container gives that one more names"
+_ALIAS = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", re.ASCII)
 _OWN = "leave it out; the testbed has networks of its own"
 
 CONFLICTS: Mapping[str, str] = {
@@ -43,13 +46,23 @@ class PodClient:
         node: Whose network.
         holder: Id of the container that has the network.
         labels: What the container carries beside Testcontainers' own.
+        reachable: Whether this machine reaches the container at its own address.
     """
 
-    def __init__(self, inner: "DockerClient", node: ContainerNode, holder: str, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        inner: "DockerClient",
+        node: ContainerNode,
+        holder: str,
+        labels: Mapping[str, str],
+        *,
+        reachable: bool = True,
+    ) -> None:
         self.inner = inner
         self.node = node
         self._holder = holder
         self._labels = labels
+        self._reachable = reachable
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -91,7 +104,16 @@ class PodClient:
         return ConnectionMode.bridge_ip
 
     def bridge_ip(self, _container: str) -> str:
-        """Its address, which the host reaches too."""
+        """Its address, which this machine reaches too.
+
+        Raises:
+            Unsupported: it does not.
+        """
+        if not self._reachable:
+            raise Unsupported(
+                "The containers of a rootless engine cannot be reached from this machine.",
+                fix="wait with ListeningWaitStrategy, or for a line with LogMessageWaitStrategy",
+            )
         return self.node.ipv4
 
 
@@ -158,9 +180,21 @@ def refuse_ports(node: str, ports: Any) -> None:
             )
 
 
-def aliases_of(container: "DockerContainer") -> tuple[str, ...]:
-    """The further names that the user gave a container."""
-    return tuple(container._network_aliases or ())  # noqa: SLF001 - there is no other way to know
+def aliases(containers: Mapping[str, "DockerContainer"]) -> dict[str, str]:
+    """Node by each further name.
+
+    Raises:
+        UsageError: one is no name, or names something else already.
+    """
+    found: dict[str, str] = {}
+    for node, container in containers.items():
+        for alias in container._network_aliases or ():  # noqa: SLF001 - there is no other way to know
+            if not _ALIAS.fullmatch(alias):
+                raise UsageError(f"{alias!r} is no name for a host.", fix="letters, digits, dots and hyphens")
+            if found.get(alias, node) != node or (alias in NODES and alias != node):
+                raise UsageError(f"{alias!r} was to name the {node}, and names another node already.")
+            found[alias] = node
+    return found
 
 
 def exposed_ports(container: "DockerContainer") -> tuple[int, ...]:

@@ -1,35 +1,33 @@
 """The router as a container of its own, between two networks of the user's, driven over HTTP."""
 
 import contextlib
-import ipaddress
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from lab.control.roll import Selector
 from lab.core.errors import InvalidRun, LabError, UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, networks, reaper
+from lab.testbed.docker import image, reaper
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.labels import labels
 from lab.testbed.names import ROUTER
 from lab.testbed.ports import PassingFlow
 from lab.testcontainers.answers import FaultState, Verdict
+from lab.testcontainers.bridges import subnets
 from lab.testcontainers.control import Calm, CutFlow, member
+from lab.testcontainers.finding import FLOW_TIMEOUT_S, Finder
 from lab.testcontainers.http import ControlOverHttp
 from lab.testcontainers.leading import lead
 from lab.testcontainers.waiting import ControllerWaitStrategy
 
-if TYPE_CHECKING:
-    from docker.models.networks import Network as EngineNetwork
-
 PORT = 8474
 HEARTBEAT_S = 10.0
+_LOOPBACK = "127.0.0.1"
 _INTERFACES_WITHIN_S = 30
 
 _SYSCTLS = {
@@ -109,10 +107,18 @@ class Router(DockerContainer):
             super().stop(force=force, delete_volume=delete_volume)
         self._container = self._control = self._calm = None
 
+    def get_container_host_ip(self) -> str:
+        """Where its port is published, and nowhere else."""
+        return _LOOPBACK
+
+    def get_exposed_port(self, port: int) -> int:
+        """The published port."""
+        return int(self.get_docker_client().port(self.get_container_id(), port))
+
     @property
     def url(self) -> str:
         """The control API's, as ``http://127.0.0.1:32768``."""
-        return f"http://127.0.0.1:{self.get_docker_client().port(self.get_container_id(), PORT)}"
+        return f"http://{_LOOPBACK}:{self.get_exposed_port(PORT)}"
 
     @property
     def token(self) -> str:
@@ -142,6 +148,21 @@ class Router(DockerContainer):
         """The TCP flows that pass, oldest first."""
         return self.control.flows()
 
+    def flow(
+        self, server_port: int | None = None, which: str | int | None = None, *, timeout_s: float = FLOW_TIMEOUT_S
+    ) -> FourTuple:
+        """An established flow that is not cut, waited for; one that both ends have given up may still count as one.
+
+        Args:
+            server_port: The port that it goes to; any where None.
+            which: ``first`` or ``newest`` where several match, or the port that it leaves; None insists on exactly one.
+            timeout_s: How long to wait for one.
+
+        Raises:
+            UsageError: none came, or several match.
+        """
+        return Finder(self.control).find(server_port, which, timeout_s)
+
     def cut(
         self,
         flow: FourTuple | None = None,
@@ -157,9 +178,9 @@ class Router(DockerContainer):
         The first cut waits until the capture is a second old, so that the hole can be proved.
 
         Args:
-            flow: One of ``flows``; or by ``port`` and ``which``.
+            flow: One of ``flows``; where None, the one that ``port`` and ``which`` say, waited for as in ``flow``.
             port: The server's.
-            which: first, newest, or the client's port; where None, exactly one flow must go to the port.
+            which: first, newest, or the client's port.
             direction: both, forward (to the server) or return.
             scope: flow, or host: everything between the two, new connections too.
             heal_after_s: Heal by itself.
@@ -167,14 +188,13 @@ class Router(DockerContainer):
         Raises:
             UsageError: no such flow, several, or it is cut in another way already.
         """
-        if (flow is None) is (port is None) or (flow is not None and which is not None):
-            raise UsageError("A flow is given, or the port that it goes to.", fix="router.cut(port=8080)")
-        target = flow if flow is not None else Selector(port or 0, which)
+        if flow is not None and (port is not None or which is not None):
+            raise UsageError("A flow and what to choose one by were both given.", fix="give one of them")
         wanted = member(Cut, direction), member(Scope, scope)
-        control = self.control
+        chosen, control = flow or self.flow(port, which), self.control
         assert self._calm is not None
         self._calm.wait()
-        return CutFlow(control, control.cut(target, *wanted, heal_after_s))
+        return CutFlow(control, control.cut(chosen, *wanted, heal_after_s))
 
     def heal(self) -> Sequence[FaultState]:
         """Heal everything that is cut; the faults that were in force."""
@@ -195,7 +215,7 @@ class Router(DockerContainer):
     def _start(self) -> None:
         with engines.connect() as engine:
             image.require_image(engine)
-            self._subnets = _subnets(engine, self._left), _subnets(engine, self._right)
+            self._subnets = subnets(engine, self._left), subnets(engine, self._right)
             watch = reaper.watch(engine, self.image)
         self._ends.callback(watch.close)
         waiting, self._wait_strategy = self._wait_strategy, None
@@ -226,43 +246,9 @@ class Router(DockerContainer):
         marks = {**given.get("labels", {}), **labels(secrets.token_hex(4), ROUTER)}
         self._kwargs = {**ours, **given, "sysctls": sysctls, "labels": marks}
         self.with_env("LAB_TOKEN", self._token)
-        self.ports[str(PORT)] = ("127.0.0.1",)  # type: ignore[assignment]  # the SDK's way to say on which address
+        self.ports[str(PORT)] = (_LOOPBACK,)  # type: ignore[assignment]  # the SDK's way to say on which address
         self.with_command(
             ["lab.control.serve", "--listen", f"0.0.0.0:{PORT}", "--left", left[0], "--right", right[0],
              "--wait", str(_INTERFACES_WITHIN_S), "--firewall", self._firewall,
              "--heartbeat", str(self._heartbeat_s)]
         )  # fmt: skip
-
-
-def routed_network(**more: Any) -> Network:
-    """A network that a ``Router`` can be on, on any engine; not created yet.
-
-    Since 28 an engine drops packets that reach a container by way of another network, where its own has no option that
-    allows them.
-
-    Args:
-        more: For ``docker network create``, as the SDK names it.
-    """
-    with engines.connect() as engine:
-        wanted = networks.unprotected(engine)
-    options: Mapping[str, str] = {**wanted, **more.pop("options", {})}
-    marks = {**more.pop("labels", {}), **labels("", "network")}
-    return Network(docker_network_kw={"options": options, "labels": marks, **more})
-
-
-def _subnets(engine: engines.Engine, network: Network) -> Sequence[str]:
-    """A network's, IPv4 first.
-
-    Raises:
-        UsageError: it is not created, has no IPv4 subnet, or is an internal one.
-    """
-    if network._network is None:  # noqa: SLF001 - its id raises an assertion instead of saying
-        raise UsageError("A network of the router is not created.", fix="with Network() as left: ...")
-    found: EngineNetwork = engine.client.networks.get(network.id)
-    if found.attrs["Internal"]:
-        raise UsageError("On an internal network the engine drops routed packets.", fix="leave internal out")
-    pools = [ipaddress.ip_network(pool["Subnet"]) for pool in found.attrs["IPAM"]["Config"]]
-    ordered = [str(pool) for pool in sorted(pools, key=lambda pool: pool.version)]
-    if not ordered or ":" in ordered[0]:
-        raise UsageError("A network of the router has no IPv4 subnet.", fix="give it one beside its IPv6 subnet")
-    return ordered

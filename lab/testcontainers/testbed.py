@@ -1,7 +1,6 @@
 """A testbed around two containers of the user's."""
 
 import contextlib
-import re
 import secrets
 import tempfile
 import threading
@@ -10,30 +9,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from lab.core.errors import InvalidRun, LabError, UsageError
+from lab.core.errors import UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
-from lab.core.socket import TcpState
 from lab.testbed.docker import engine as engines
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.nodes import ContainerNode, ContainerRouter
 from lab.testbed.docker.testbed import DockerTestbed
-from lab.testbed.names import CLIENT, NODES, SERVER
-from lab.testbed.ports import PassingFlow, TestbedSpec, TrackState
+from lab.testbed.names import CLIENT, SERVER
+from lab.testbed.ports import PassingFlow, TestbedSpec
+from lab.testcontainers import guest
 from lab.testcontainers.answers import FaultState, Verdict
 from lab.testcontainers.control import Calm, CutFlow, member
+from lab.testcontainers.finding import FLOW_TIMEOUT_S, Finder
 from lab.testcontainers.here import ControlHere
-from lab.testcontainers.joining import PodClient, aliases_of, exposed_ports, join, leave, require_joinable
-from lab.testcontainers.waiting import ListeningWaitStrategy, Watch, tail
+from lab.testcontainers.joining import PodClient, aliases, require_joinable
+from lab.testcontainers.waiting import POLL_S
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
 
-FLOW_TIMEOUT_S = 10.0
 GONE_TIMEOUT_S = 60.0
-_POLL_S = 0.02
-_ALIAS = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", re.ASCII)
 
 
 class Testbed:
@@ -73,9 +70,10 @@ class Testbed:
 
         for node, container in self._containers.items():
             require_joinable(node, container)
-        self._aliases = _aliases(self._containers)
+        self._aliases = aliases(self._containers)
         self._spec = TestbedSpec(ipv6=ipv6, sysctls=sysctls or {})
         self._out = None if out is None else Path(out)
+        self._rootless = False
         self._stack = contextlib.ExitStack()
         self._up: tuple[DockerTestbed, ControlHere, Calm] | None = None
         self._place: tuple[str, str] | None = None
@@ -149,23 +147,8 @@ class Testbed:
         Raises:
             UsageError: none came, or several match.
         """
-        if isinstance(which, str) and which not in ("first", "newest"):
-            raise UsageError(f"A flow is chosen by first, newest or the client's port, not {which!r}.")
-        deadline = time.monotonic() + timeout_s
-        watches = [Watch(node, container) for node, container in self._containers.items()]
-        while not (found := self._established(server_port, which)):
-            for watch in watches:
-                watch.refuse_end("had a flow" + _to(server_port))
-            if time.monotonic() > deadline:
-                raise UsageError(self._no_flow(server_port, which, timeout_s), fix="let the client keep one open")
-            time.sleep(_POLL_S)
-        if len(found) > 1 and which is None:
-            ports = ", ".join(str(flow.client.port) for flow in found)
-            raise UsageError(
-                f"{len(found)} flows match{_to(server_port)}; they leave the client's ports {ports}.",
-                fix='say which one: which="first", which="newest" or which=PORT',
-            )
-        return found[-1] if which == "newest" else found[0]
+        testbed, control, _ = self._parts
+        return Finder(control, testbed.client, self._containers).find(server_port, which, timeout_s)
 
     def cut(
         self,
@@ -248,7 +231,7 @@ class Testbed:
             if time.monotonic() > deadline:
                 last = track.samples[-1] if track.samples else "it was never seen"
                 raise TimeoutError(f"After {timeout_s:g} s the {end}'s kernel still has {flow}. Its socket: {last}")
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
         return track.gone_at - control.cut_at(self._cuts[flow])
 
     def captures(self, side: str) -> bytes:
@@ -292,84 +275,19 @@ class Testbed:
     def _start_container(self, testbed: DockerTestbed, node: str) -> None:
         container = self._containers[node]
         place = testbed.server if node == SERVER else testbed.client
-        client = PodClient(container.get_docker_client(), place, testbed.holder(node), labels(testbed.name, "program"))
-        join(container, client)
-        self._stack.callback(_end, container)
-        self._stack.callback(self._keep_output, node)
-        try:
-            container.start()
-        except (RuntimeError, TimeoutError) as error:
-            # The container's own wait strategy gave up.
-            raise UsageError(f"The {node}'s container did not become ready: {error} {tail(container)}") from error
-        if node == SERVER and container._wait_strategy is None:  # noqa: SLF001 - there is no other way to know
-            ListeningWaitStrategy(*exposed_ports(container)).wait_until_ready(container)
-
-    def _keep_output(self, node: str) -> None:
-        container = self._containers[node]
-        if self._out is None or container._container is None:  # noqa: SLF001 - not an error here
-            return
-        # What the engine cannot give any more must not keep the rest from being removed.
-        with contextlib.suppress(LabError), engine_errors("reading a container's output"):
-            self._out.joinpath(f"{node}.log").write_bytes(container.get_wrapped_container().logs())
+        marks = labels(testbed.name, "program")
+        inner, reachable = container.get_docker_client(), not self._rootless
+        client = PodClient(inner, place, testbed.holder(node), marks, reachable=reachable)
+        self._stack.callback(guest.end, container)
+        if self._out is not None:
+            self._stack.callback(guest.keep_output, container, self._out / f"{node}.log")
+        guest.start(container, client)
 
     def _require_images(self) -> None:
         with engines.connect() as engine:
             engine.require_local()
+            self._rootless = engine.is_rootless
             for container in self._containers.values():
                 if not engines.has_image(engine, container.image):
                     # As Testcontainers would, but before anything is up.
                     engine.client.images.pull(container.image)
-
-    def _established(self, port: int | None, which: str | int | None) -> list[FourTuple]:
-        """The client's established flows that are not cut, oldest first."""
-        testbed, control, _ = self._parts
-        here = {(one.local, one.remote) for one in testbed.client.sockets() if one.state is TcpState.ESTABLISHED}
-        return [
-            one.flow
-            for one in control.light()
-            if one.state is TrackState.ESTABLISHED
-            and (one.flow.client, one.flow.server) in here
-            and port in (None, one.flow.server.port)
-            and (not isinstance(which, int) or one.flow.client.port == which)
-        ]
-
-    def _no_flow(self, port: int | None, which: str | int | None, timeout_s: float) -> str:
-        leaving = f" that leaves port {which}" if isinstance(which, int) else ""
-        others = ", ".join(str(one.flow) for one in self.flows()) or "none"
-        wanted = f"established flow{_to(port)}{leaving} that is not cut"
-        return (
-            f"The client runs, but after {timeout_s:g} s it has no {wanted}; flows that the router knows: {others}. "
-            f"{tail(self._containers[CLIENT])}"
-        )
-
-
-def _end(container: "DockerContainer") -> None:
-    """Remove a container, and make it one that can be started again."""
-    try:
-        # It may have been removed by the test.
-        with contextlib.suppress(InvalidRun), engine_errors("removing a container"):
-            container.stop()
-    finally:
-        container._container = None  # noqa: SLF001 - stop() leaves what is gone in place
-        leave(container)
-
-
-def _aliases(containers: Mapping[str, "DockerContainer"]) -> dict[str, str]:
-    """Node by each further name.
-
-    Raises:
-        UsageError: one is no name, or names something else already.
-    """
-    found: dict[str, str] = {}
-    for node, container in containers.items():
-        for alias in aliases_of(container):
-            if not _ALIAS.fullmatch(alias):
-                raise UsageError(f"{alias!r} is no name for a host.", fix="letters, digits, dots and hyphens")
-            if found.get(alias, node) != node or (alias in NODES and alias != node):
-                raise UsageError(f"{alias!r} was to name the {node}, and names another node already.")
-            found[alias] = node
-    return found
-
-
-def _to(port: int | None) -> str:
-    return "" if port is None else f" to port {port}"

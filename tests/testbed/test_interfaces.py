@@ -1,7 +1,11 @@
+import subprocess
+import threading
+import time
+
 import pytest
 
 from lab.core.errors import UsageError
-from lab.testbed.interfaces import find_interface
+from lab.testbed.interfaces import await_interface, find_interface
 from tests.testbed.places import LEFT, RIGHT, three_places
 
 
@@ -16,3 +20,22 @@ def test_an_interface_is_found_by_its_name_an_address_or_its_network() -> None:
 def test_none_or_several_is_a_usage_error_that_lists_them(text: str) -> None:
     with three_places() as places, pytest.raises(UsageError, match=f"{LEFT} 192.0.2.1 .*{RIGHT} 198.51.100.1"):
         places.router.call(find_interface, text)
+
+
+def await_late(text: str, interface: str, delay_s: float) -> str:
+    """Wait for an address that the interface gets after a while."""
+    add = threading.Timer(delay_s, lambda: subprocess.run(["ip", "addr", "add", text, "dev", interface], check=True))
+    add.start()
+    try:
+        return await_interface(text, time.monotonic() + 10)
+    finally:
+        add.join()
+
+
+def test_one_that_is_still_being_attached_is_waited_for_and_no_longer() -> None:
+    with three_places() as places:
+        assert places.router.call(await_late, "2001:db8:9::1", LEFT, 0.2) == LEFT
+        began = time.monotonic()
+        with pytest.raises(UsageError, match="Exactly one interface"):
+            places.router.call(await_interface, "203.0.113.2", began + 0.2)
+        assert 0.2 <= time.monotonic() - began < 5

@@ -1,5 +1,10 @@
-"""The user's containers of these tests, and what is left of the lab on an engine."""
+"""The user's containers of these tests, and what is left of the lab on an engine.
 
+``python -m tests.testcontainers.containers IMAGE`` has a testbed with them until it is killed.
+"""
+
+import sys
+import time
 from typing import Any
 
 from testcontainers.core.container import DockerContainer
@@ -7,6 +12,7 @@ from testcontainers.core.container import DockerContainer
 from lab.testbed.docker import labels
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import REAPER, ROLE
+from lab.testcontainers import Testbed
 from tests.testbed.docker.sets import things_of
 
 PORT = 8080
@@ -31,3 +37,11 @@ def output(container: DockerContainer) -> str:
 def left(engine: Engine) -> list[str]:
     """What this process has on an engine, its reaper aside."""
     return sorted(thing.name for thing in things_of(engine, labels.own()) if thing.labels.get(ROLE) != REAPER)
+
+
+if __name__ == "__main__":
+    with Testbed(client(sys.argv[1]), server(sys.argv[1])) as testbed:
+        testbed.cut(port=PORT)
+        sys.stdout.write("up\n")
+        sys.stdout.flush()
+        time.sleep(600)

@@ -35,9 +35,18 @@ def test_each_test_shown_passes(shown: str, app: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_readme_shows_the_first_of_them() -> None:
+    assert TESTS[0] in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_every_public_name_is_explained() -> None:
     for kind in (Testbed, Router):
-        own = [name for name in vars(kind) if not name.startswith("_") and name not in ("start", "stop", "control")]
+        own = [
+            name
+            for name in vars(kind)
+            if not name.startswith("_")
+            and name not in ("start", "stop", "control", "get_container_host_ip", "get_exposed_port")
+        ]
         assert [name for name in own if not re.search(rf"`{name}\b", TEXT)] == []
 
 

@@ -68,9 +68,9 @@ def address_of(container: DockerContainer, network: Network) -> str:
 
 
 def test_a_flow_is_cut_over_http_and_a_new_one_passes(place: Place) -> None:
-    with place.router.cut(port=PORT, which="newest") as cut:
-        until(lambda: cut.matched.forward >= 1)
-        until(lambda: len(place.router.flows()) > 1)
+    with place.router.cut(port=PORT) as cut:
+        cut.wait_until_lost()
+        assert place.router.flow(PORT) != cut.flow
         said = output(place.client)
         until(lambda: output(place.client).count("answer") > said.count("answer"))
         verdict = place.router.verdict(cut)
@@ -108,11 +108,10 @@ def test_the_router_holds_two_capabilities_and_the_led_containers_none(place: Pl
 def test_what_the_controller_refuses_is_a_usage_error(place: Place) -> None:
     router = place.router
     wrong: list[tuple[Callable[[], object], str]] = [
-        (lambda: router.cut(port=1), "No open flow"),
+        (lambda: router.flow(1, timeout_s=0.1), "no established flow to port 1"),
         (lambda: router.cut(NOBODYS), "No open flow"),
-        (lambda: router.cut(port=70000), "expected"),
-        (lambda: router.cut(), "the port that it goes to"),
-        (lambda: router.cut(NOBODYS, port=PORT), "the port that it goes to"),
+        (lambda: router.cut(NOBODYS._replace(client=Endpoint("192.0.2.1", 0))), "expected"),
+        (lambda: router.cut(NOBODYS, port=PORT), "both given"),
         (lambda: router.cut(port=PORT, scope="world"), "flow, host"),
         (lambda: router.verdict("none"), "No fault has the id"),
     ]

@@ -11,13 +11,16 @@ import requests
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy, LogMessageWaitStrategy
 
-from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, UsageError
+from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 from lab.core.flow import Endpoint, FourTuple
 from lab.pcap import read_segments
 from lab.testbed.docker.engine import Engine
+from lab.testbed.docker.labels import ROLE
 from lab.testcontainers import ListeningWaitStrategy, Testbed
+from lab.testcontainers.joining import PodClient
 from tests.testbed.docker.host import host_state
-from tests.testbed.docker.owners import until
+from tests.testbed.docker.owners import owner, until, wait_until_nothing_is_left
+from tests.testbed.docker.sets import things_of
 from tests.testcontainers.containers import PORT, QUICK, client, left, output, server
 
 WRONG_TESTBEDS: list[tuple[dict[str, Any], str]] = [
@@ -264,7 +267,7 @@ def test_a_client_that_ends_or_never_connects_is_said_with_its_last_words(app: s
             short.flow(PORT)
         with pytest.raises(UsageError, match="Nothing was cut"):
             short.verdict()
-    with pytest.raises(UsageError, match=r"no established flow to port 1 .*answer hello"):
+    with pytest.raises(UsageError, match=r"no established flow to port 1 .*The client: .*answer hello"):
         testbed.flow(1, timeout_s=0.2)
 
 
@@ -374,3 +377,18 @@ def test_a_testbed_whose_router_died_says_so_and_is_removed(app: str, engine: En
 
     assert left(engine) == before
     assert {path.name for path in tmp_path.iterdir()} >= {"left.pcapng", "right.pcapng", "client.log"}
+
+
+def test_a_killed_owner_leaves_nothing_of_its_containers_either(app: str, engine: Engine) -> None:
+    with owner("-m", "tests.testcontainers.containers", app) as victim:
+        assert victim.hear() == "up"
+        assert len([thing for thing in things_of(engine, victim.owner) if thing.labels[ROLE] == "program"]) == 2
+        victim.kill()
+        wait_until_nothing_is_left(engine, victim.owner)
+
+
+def test_the_hosts_way_to_a_container_is_refused_where_there_is_none(testbed: Testbed, app: str) -> None:
+    inner = server(app).get_docker_client()
+    client = PodClient(inner, testbed.server, "0", {}, reachable=False)
+    with pytest.raises(Unsupported, match=r"rootless.*ListeningWaitStrategy"):
+        client.bridge_ip("0")
