@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 AT_ONCE = 3
-LONGEST_S = 60.0
-"""For a run that was spoilt to end: nothing waits for what cannot come any more."""
+LONGEST_S = 120.0
+"""For a run that was spoilt to end; an agent that is paused is waited for twice 30 s."""
 
 WATCH_S = 2.5
 
