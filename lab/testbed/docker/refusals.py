@@ -12,6 +12,9 @@ from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupport
 _KEY = r"(?:sysctl |\S*/proc/(?:\./)?sys/)([\w./-]+)"
 """A kernel setting as runc names it: dotted, or as a path."""
 
+UNRESTRICTED = "use an engine that runs as root, with its default seccomp profile"
+"""The fix where an engine, or what confines its containers, forbids something."""
+
 _FROM_LAB = "blackhole-lab/"
 """The lab's own images; no registry has them."""
 
@@ -158,10 +161,7 @@ def _ended(_found: re.Match[str], said: str) -> LabError:
 
 
 def _restricted(_found: re.Match[str], said: str) -> LabError:
-    return EnvironmentNotReady(
-        f"The Docker engine may not do what the lab needs: {said}",
-        fix="use an engine that runs as root, with its default seccomp profile",
-    )
+    return EnvironmentNotReady(f"The Docker engine may not do what the lab needs: {said}", fix=UNRESTRICTED)
 
 
 def _memory(_found: re.Match[str], said: str) -> LabError:

@@ -15,7 +15,7 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL
 from lab.testbed.agent.sysctl import HIDDEN
 from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, reaper, settings
+from lab.testbed.docker import image, reaper, refusals, settings
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
@@ -302,7 +302,10 @@ class DockerTestbed:
     def _require_running(self, node: str) -> None:
         reason = why_ended(self._holders[node])
         if reason is not None:
-            raise EnvironmentNotReady(f"The {node}'s container ended before its node was up: {reason}")
+            raise EnvironmentNotReady(
+                f"The {node}'s container ended before its node was up: {reason}",
+                fix=refusals.UNRESTRICTED if PermissionError.__name__ in reason else None,
+            )
 
     def _take_down(self) -> None:
         """Programs, then what holds the namespaces, then the networks; whatever fails, the rest goes on."""
