@@ -137,11 +137,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if batch is not None and config.getoption("lab_table", None) is not None:
         config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
         terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
-    if batch is not None and twin is not None and config.getoption("lab_equivalence", None) is not None:
+    if batch is not None and twin is not None:
         others = twin.done()
         both = {name: (record, others[name]) for name, record in batch.done().items() if name in others}
-        config.option.lab_equivalence.write_text(equivalence.as_table(both), encoding="utf-8")
-        terminalreporter.line(f"both backends compared: {config.option.lab_equivalence}")
+        terminalreporter.section("namespaces and containers compared")
+        terminalreporter.line(equivalence.summary(both))
+        if (page := config.getoption("lab_equivalence", None)) is not None:
+            page.write_text(equivalence.as_table(both), encoding="utf-8")
+            terminalreporter.line(f"each of them: {page}")
     again = {name: reasons for one in (batch, twin) if one is not None for name, reasons in one.again.items()}
     if again:
         terminalreporter.section("INVALID and run again")
