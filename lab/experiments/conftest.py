@@ -45,6 +45,7 @@ class Batch:
     def __init__(self, folder: Path, backend: str, gate: threading.BoundedSemaphore) -> None:
         self._folder = folder
         self._open = opener(backend)
+        self._backend = backend
         self._stop = threading.Event()
         usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
@@ -65,7 +66,8 @@ class Batch:
         """A run that was disturbed says INVALID, which is no result: it is done again, and that is reported."""
         first = out
         while True:
-            record = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate).execute()
+            run = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate, backend=self._backend)
+            record = run.execute()
             reasons = self.again.get(name, [])
             if not record.disturbed or len(reasons) >= TRIES_AGAIN:
                 return record
