@@ -38,7 +38,7 @@ def blackhole(
     watch_s: float | None = None,
     sysctls: Mapping[str, Mapping[str, str]] | None = None,
     ipv6: bool = False,
-    out: Path | None = None,
+    out: Path | str | None = None,
 ) -> Record:
     """Run a server and a client, cut their flow silently, watch, and judge.
 
@@ -95,7 +95,9 @@ def blackhole(
         sysctls=sysctls or {},
         ipv6=ipv6,
     )
-    return Run(spec, opener(backend, leads_outside=outside is not None), out=out).execute()
+    return Run(
+        spec, opener(backend, leads_outside=outside is not None), out=None if out is None else Path(out)
+    ).execute()
 
 
 def _member(kind: type[Member], value: str) -> Member:

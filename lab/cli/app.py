@@ -4,6 +4,7 @@ Each verb is a function of that name in the module of that name beside this one,
 --help`` costs typer alone. Help is plain text on purpose: rich help takes twice the time to appear.
 """
 
+import atexit
 import contextlib
 import importlib
 import os
@@ -103,6 +104,8 @@ def main() -> None:
         # exit although it was handled. All that has to be written is on the disk by now.
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        # What has to be ended with the process still is: fork servers, the reaper of containers and its folder.
+        atexit._run_exitfuncs()  # noqa: SLF001 - nothing else runs them before os._exit
         os._exit(INTERRUPTED)
 
 

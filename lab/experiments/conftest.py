@@ -99,6 +99,9 @@ BATCH = pytest.StashKey[Batch]()
 TWIN = pytest.StashKey[Batch]()
 """The same experiments in containers, where both backends are compared."""
 
+NOT_READY = pytest.StashKey[EnvironmentNotReady]()
+"""Why no backend works here."""
+
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start every selected experiment."""
@@ -107,8 +110,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     specs = [(item.nodeid, _spec(item)) for item in session.items]
     if not any(spec for _, spec in specs):
         return
-    wanted, gate = session.config.option.backend, threading.BoundedSemaphore(STARTS_AT_ONCE)
-    kinds = equivalence.BACKENDS if wanted == "both" else (choose(wanted),)
+    try:
+        kinds = _backends(session.config)
+    except EnvironmentNotReady as error:
+        session.config.stash[NOT_READY] = error
+        return
+    gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
     for key, kind in zip((BATCH, TWIN), kinds, strict=False):
         batch = session.config.stash[key] = Batch(_folder(session.config, kind), kind, gate)
         for name, spec in specs:
@@ -130,11 +137,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if batch is not None and config.getoption("lab_table", None) is not None:
         config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
         terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
-    if batch is not None and twin is not None and config.getoption("lab_equivalence", None) is not None:
+    if batch is not None and twin is not None:
         others = twin.done()
         both = {name: (record, others[name]) for name, record in batch.done().items() if name in others}
-        config.option.lab_equivalence.write_text(equivalence.as_table(both), encoding="utf-8")
-        terminalreporter.line(f"both backends compared: {config.option.lab_equivalence}")
+        terminalreporter.section("namespaces and containers compared")
+        terminalreporter.line(equivalence.summary(both))
+        if (page := config.getoption("lab_equivalence", None)) is not None:
+            page.write_text(equivalence.as_table(both), encoding="utf-8")
+            terminalreporter.line(f"each of them: {page}")
     again = {name: reasons for one in (batch, twin) if one is not None for name, reasons in one.again.items()}
     if again:
         terminalreporter.section("INVALID and run again")
@@ -149,6 +159,8 @@ def record(request: pytest.FixtureRequest) -> Record:
     Where both backends are compared, the one in namespaces, once the other one is found to be equivalent.
     """
     try:
+        if (error := request.config.stash.get(NOT_READY, None)) is not None:
+            raise error
         record = request.config.stash[BATCH].record(request.node.nodeid)
         twin = request.config.stash.get(TWIN, None)
         if twin is not None:
@@ -167,6 +179,18 @@ def record(request: pytest.FixtureRequest) -> Record:
 def folder(request: pytest.FixtureRequest) -> Path:
     """The run folder of this test."""
     return request.config.stash[BATCH].folder(request.node.nodeid)
+
+
+def _backends(config: pytest.Config) -> tuple[str, ...]:
+    """Where the experiments run; which one ``auto`` came to is printed, and why.
+
+    Raises:
+        EnvironmentNotReady: ``auto``, and neither kind works here.
+    """
+    if config.option.backend == "both":
+        return equivalence.BACKENDS
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return (choose(config.option.backend, reporter.write_line),)
 
 
 def _spec(item: pytest.Item) -> RunSpec | None:

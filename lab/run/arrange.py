@@ -91,8 +91,17 @@ def start(program: Program, node: Node) -> Process:
     return node.spawn(program.argv)
 
 
-def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patience) -> Stage:
+def bring_up(
+    testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patience, programs: dict[str, Process]
+) -> Stage:
     """Capture, server and bystander, ready for the client; of an outside server there is nothing to bring up.
+
+    Args:
+        testbed: Up.
+        folder: For the capture.
+        spec: What to do.
+        patience: Waits.
+        programs: The server goes in here at once: what it printed is kept, whatever becomes of it.
 
     Raises:
         UsageError: the server's command fails or listens nowhere.
@@ -105,7 +114,7 @@ def bring_up(testbed: Testbed, folder: RunFolder, spec: RunSpec, patience: Patie
     captured_since = patience.now()
     server = None
     if spec.server is not None:
-        server = start(spec.server, testbed.server)
+        server = programs["server"] = start(spec.server, testbed.server)
         wait_for_listener(testbed.server, server, spec.port, patience)
     port = bystander_port(spec.port)
     bystander = start_bystander(testbed, spec, port, patience)

@@ -34,6 +34,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     if watched.healed is None:
         nudge(testbed, watched.fault, outside=outside)
     matched, matched_at = settled_matched(testbed, watched.fault)
+    interventions = testbed.interventions()
     summary = testbed.router.stop_capture()
     translations = {**watched.translations, **(translated(testbed.router) if outside else {})}
     names = {"right": names_of(translations)}
@@ -58,6 +59,7 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
         watched_until=watched.until,
         counters={name: moved for name, moved in deltas.items() if name != "server" or not outside},
         reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
+        interventions=interventions,
     )
     return findings, _by_vantage_point(classes, captured, watched)
 

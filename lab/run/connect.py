@@ -70,6 +70,9 @@ class _Connecting:
         try:
             return find_flow(self._roll, self._client, spec.port, spec.flow, self._patience, called=spec.far_name)
         except UsageError as error:
+            if self._stage.server is not None:
+                # Then the client could not but fail.
+                refuse_exit(self._stage.server, "was connected to")
             if self._uplink is None or self._roll.look():
                 raise
             accepts, answer = knock(self._node, self._uplink, self._patience)

@@ -145,6 +145,9 @@ class Findings:
     reconnected: bool | None
     """Whether a new connection was set up while the old one was dark; None where none was tried."""
 
+    interventions: Sequence[str] | None = None
+    """What others did to the testbed meanwhile; None where nobody can tell."""
+
     @property
     def ends(self) -> tuple[EndFinding, ...]:
         """Client and server, those of them that were observed."""

@@ -226,7 +226,8 @@ def refuse_exit(process: Process, verb: str) -> None:
     """Raise where the program has ended before it did what the run needs."""
     if process.returncode is not None:
         raise UsageError(
-            f"'{' '.join(process.argv)}' ended with status {process.returncode} before it {verb}. {tail(process)}"
+            f"'{' '.join(process.argv)}' ended with status {process.returncode} before it {verb}. {tail(process)}",
+            fix="let it stay in the foreground until the lab ends it",
         )
 
 

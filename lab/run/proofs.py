@@ -1,6 +1,6 @@
 """The proofs that a run owes before its prediction counts: one that fails makes it INVALID, whatever the clock said."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lab.core.flow import Direction
 from lab.core.verdict import Check
@@ -23,6 +23,9 @@ UNSEEN_S = 1.0
 BYSTANDER_GAP_S = 2.0
 """Ten of its intervals: longer silence means that something else than the fault disturbed the path."""
 
+_MOST_NAMED = 4
+"""Interventions; the first ones are the cause of the others."""
+
 
 def proofs(found: Findings) -> list[Check]:
     """Every proof, passed or failed."""
@@ -37,6 +40,7 @@ def proofs(found: Findings) -> list[Check]:
         _no_icmp(found),
         _bystander(found),
         _clocks(found),
+        *_left_alone(found),
     ]
     for end in found.ends:
         checks.extend(_end_proofs(end, found))
@@ -80,8 +84,10 @@ def _translated(found: Findings) -> Iterator[Check]:
 def _rules_bit(found: Findings, direction: Direction) -> Check:
     count = found.matched.of(direction)
     passage = next(p for p in found.passages if p.direction is direction)
-    if found.far is not None and direction is Direction.RETURN and not (passage.missing or passage.crossed):
-        # No nudge is sent on behalf of an end that is not the lab's; rule-equals-capture holds the count to nothing.
+    quiet = not (passage.missing or passage.crossed)
+    if found.far is not None and direction is Direction.RETURN and quiet and found.matched.forward:
+        # No nudge is sent on behalf of an end that is not the lab's: rule-equals-capture holds the count to nothing,
+        # and the other direction shows that there is a hole.
         return Check("rule-matched-return", True, "nothing came from outside while it was dark: nothing to drop")
     return Check(f"rule-matched-{direction.value}", count > 0, f"the rule dropped {count} packets (at least 1)")
 
@@ -127,6 +133,19 @@ def _clocks(found: Findings) -> Check:
     moved_s = max(offsets) - min(offsets)
     ok = len(offsets) >= 2 and moved_s <= CLOCK_STEP_S
     return Check("clocks-steady", ok, f"wall and monotonic time moved {moved_s * 1000:.3f} ms against each other")
+
+
+def _left_alone(found: Findings) -> Iterator[Check]:
+    """A pause, a stop, another network: to the flow they look like the hole."""
+    done = found.interventions
+    if done is not None:
+        yield Check("left-alone", not done, named(done) or "nobody else touched its containers and networks")
+
+
+def named(done: Sequence[str]) -> str:
+    """Interventions in one phrase."""
+    more = len(done) - _MOST_NAMED
+    return "; ".join(done[:_MOST_NAMED]) + (f"; {more} more" if more > 0 else "")
 
 
 def _end_proofs(end: EndFinding, found: Findings) -> Iterator[Check]:

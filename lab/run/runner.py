@@ -4,14 +4,14 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from lab.core.errors import LabError, Unsupported
+from lab.core.errors import InvalidRun, LabError, Unsupported
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
 from lab.core.timeline import Observation
@@ -27,6 +27,7 @@ from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
+from lab.run.proofs import named
 from lab.run.settings import at_creation
 from lab.run.sides import translated
 from lab.run.spec import RunSpec, inside
@@ -112,6 +113,7 @@ class Run:
             with self._timeline, contextlib.ExitStack() as testbeds:
                 with self._start_gate:
                     testbed = testbeds.enter_context(self._open(self._testbed_spec()))
+                    testbeds.enter_context(_interventions_named(testbed))
                     stage = self._arrange(testbed)
                 return self._run(stage)
         finally:
@@ -132,9 +134,7 @@ class Run:
         nodes = (testbed.client, testbed.router, testbed.server)
         self._know(backend=testbed.backend)
         self._before = {node.name: node.counters() for node in nodes}
-        stage = bring_up(testbed, self.folder, self.spec, self._patience)
-        if stage.server is not None:
-            self._programs["server"] = stage.server
+        stage = bring_up(testbed, self.folder, self.spec, self._patience, self._programs)
         # With an outside server the server node is the bystander's alone.
         told = nodes if self.spec.uplink is None else nodes[:2]
         self._know(settings={node.name: read_settings(node) for node in told})
@@ -264,3 +264,24 @@ class Run:
             lines = "".join(f"{line.at:.6f} {line.stream} {line.text}\n" for line in process.lines)
             with contextlib.suppress(OSError):
                 self.folder.file(f"{name}.log").write_text(lines, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _interventions_named(testbed: Testbed) -> Iterator[None]:
+    """What fails in a testbed that somebody else has touched failed by that.
+
+    Raises:
+        InvalidRun: somebody did.
+    """
+    try:
+        yield
+    except Stopped:
+        raise
+    except Exception as error:
+        done = testbed.interventions()
+        if not done:
+            raise
+        raise InvalidRun(
+            f"Somebody else touched the testbed: {named(done)}. Then this failed: {error}",
+            fix="leave the run's containers and networks alone, then run again",
+        ) from error

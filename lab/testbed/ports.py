@@ -379,6 +379,12 @@ class Testbed(Protocol):
     def server(self) -> Node:
         """The node that accepts them."""
 
+    def interventions(self) -> Sequence[str] | None:
+        """What others have done to its nodes, programs and links since it was up, a phrase each.
+
+        None where nobody can tell.
+        """
+
     def close(self) -> None:
         """End every process and remove everything; idempotent."""
 

@@ -129,6 +129,20 @@ def test_ctrl_c_exits_with_130(run_verb: Runs) -> None:
     assert (result.exit_code, result.stderr) == (INTERRUPTED, "Interrupted.\n")
 
 
+def test_after_ctrl_c_what_ends_with_the_process_is_still_ended() -> None:
+    program = (
+        "import atexit\n"
+        "from lab.cli import app\n"
+        "atexit.register(print, 'ended')\n"
+        "def interrupted(**_):\n    raise KeyboardInterrupt\n"
+        "app.app = interrupted\n"
+        "app.main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+
+    assert (ran.returncode, ran.stdout) == (INTERRUPTED, "ended\n")
+
+
 def test_a_verb_chooses_its_exit_code(run_verb: Runs) -> None:
     def refuted() -> None:
         raise typer.Exit(1)

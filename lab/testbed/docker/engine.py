@@ -87,7 +87,7 @@ class Engine:
         return False
 
     def require_local(self) -> None:
-        """See that it runs on the caller's own kernel; two kernels' clocks cannot be compared.
+        """See that it runs on the caller's own kernel, with the caller's user ids; two kernels' clocks do not compare.
 
         Raises:
             Unsupported: it does not, with the reason.
@@ -99,6 +99,11 @@ class Engine:
             raise _not_local("Docker Desktop runs it in a virtual machine")
         if kernel != os.uname().release:
             raise _not_local(f"it runs on {system or 'another system'} with kernel {kernel or 'unknown'}")
+        if any(option.startswith("name=userns") for option in self.info.get("SecurityOptions") or ()):
+            raise Unsupported(
+                "The Docker engine maps user ids (userns-remap): root in a container may not reach the lab's sockets.",
+                fix="use an engine without userns-remap (dockerd --userns-remap, /etc/docker/daemon.json)",
+            )
 
     def close(self) -> None:
         """Close its connections."""
@@ -224,6 +229,18 @@ def has_image(engine: Engine, name: str) -> bool:
     except ImageNotFound:
         return False
     return True
+
+
+def require_image(engine: Engine, name: str | None) -> None:
+    """See that an image of the user's is there, None for none.
+
+    Raises:
+        EnvironmentNotReady: it is not.
+    """
+    if name is not None:
+        with engine_errors(f"looking for the image {name}"):
+            if not has_image(engine, name):
+                raise refusals.missing_image(name)
 
 
 _lock = threading.Lock()

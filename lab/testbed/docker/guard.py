@@ -62,7 +62,8 @@ class Guard:
             cleanup.callback(_await_end, self._process)
             # Closed first, which is what ends that process.
             cleanup.callback(self._standby.close)
-            self._standby.sendall(json.dumps(_order(engine, image, self.name, folder)).encode() + b"\n")
+            self._order = _order(engine, image, self.name, folder)
+            _hand(self._standby, self._order)
             self._cleanup = cleanup.pop_all()
 
     def wait(self, timeout_s: float = START_TIMEOUT_S) -> None:
@@ -108,6 +109,19 @@ class Guard:
             with contextlib.suppress(OSError):
                 side.sendall(word)
         self._cleanup.close()
+
+    def leave_to_successor(self) -> None:
+        """Have a process of its own remove everything of this one, for a reaper that ended before its owner.
+
+        So it is where the engine was restarted: it ends all containers, the reaper's too, and is not there at once to
+        remove them.
+        """
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                # It removes once this end is closed, and nobody waits for it.
+                _start_standby(theirs).returncode = 0
+            _hand(ours, {key: value for key, value in self._order.items() if key != standby.CONTAINER})
 
     def abandon(self) -> None:
         """In a fork of the owner: let go, so that the owner's end is still what the reaper waits for."""
@@ -161,6 +175,10 @@ def _start_standby(theirs: socket.socket) -> "subprocess.Popen[bytes]":
     )
 
 
+def _hand(side: socket.socket, order: dict[str, Any]) -> None:
+    side.sendall(json.dumps(order).encode() + b"\n")
+
+
 def _await_end(process: "subprocess.Popen[bytes]") -> None:
     try:
         process.wait(_END_TIMEOUT_S)
@@ -177,7 +195,7 @@ def _order(engine: Engine, image: str, name: str, folder: Path) -> dict[str, Any
         "version": version,
         "owner": [owner.identity, owner.boot],
         "name": name,
-        "container": {
+        standby.CONTAINER: {
             "Image": image,
             "Cmd": [reaping.__name__, name, version, owner.identity, owner.boot],
             "Labels": labels("", REAPER),

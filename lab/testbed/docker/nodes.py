@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.core.errors import Unsupported
+from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.core.socket import SocketOptions
 from lab.testbed.agent.nodes import AgentNode, AgentRouter, Surroundings
 from lab.testbed.agent.process import AgentProcess
@@ -145,8 +145,17 @@ class ContainerRouter(AgentRouter, Fixed):
         return _moved(super().flush_capture(), self._shared / CAPTURES / str(self._captures))
 
     def stop_capture(self) -> CaptureSummary:
-        """Drain, close, summarise, and bring the files."""
-        summary = super().stop_capture()
+        """Drain, close, summarise, and bring the files.
+
+        Raises:
+            EnvironmentNotReady: they could not be written.
+        """
+        try:
+            summary = super().stop_capture()
+        except EnvironmentNotReady as error:
+            # They are in the folder that the containers share until now, whatever folder was wanted.
+            place = f"{self._shared.parent}, or set XDG_RUNTIME_DIR to a folder with more"
+            raise EnvironmentNotReady(error.message, fix=f"free some space in {place}") from error
         wanted = self._wanted or Path()
         self.salvage()
         return _moved(summary, wanted)

@@ -97,8 +97,14 @@ def why_ended(container: "DockerContainer") -> str | None:
         inner.reload()
         if inner.status in ("created", "running"):
             return None
-        said = inner.logs(tail=8).decode("utf-8", "replace").strip()
+        said = _last_words(inner.logs(tail=8).decode("utf-8", "replace"))
     state = inner.attrs["State"]
     return (
         f"exit status {state['ExitCode']}{', out of memory' if state.get('OOMKilled') else ''}: {said or 'no output'}"
     )
+
+
+def _last_words(said: str) -> str:
+    """What it said; of a traceback the error alone."""
+    lines = said.strip().splitlines()
+    return lines[-1] if any(line.startswith('  File "') for line in lines) else "\n".join(lines)

@@ -51,13 +51,25 @@ class ContainerProcess(AgentProcess):
         channel: To the node's agent; not used for what the engine does.
         argv: The command, empty for the image's own.
         container: Created, not started.
-        stream: Attached to it: its input and output.
+        stream: Attached to it: its input and output, as the SDK wraps them.
+        on_signal: Told before it is sent a signal, with its id.
     """
 
-    def __init__(self, channel: Channel, argv: Sequence[str], container: "Container", stream: Any) -> None:
-        super().__init__(channel, 0, argv or ["the image's own command"])
+    def __init__(
+        self,
+        channel: Channel,
+        argv: Sequence[str],
+        container: "Container",
+        stream: Any,
+        on_signal: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        super().__init__(channel, 0, argv)
         self._container = container
-        self._stream = stream
+        self._wrapper = stream
+        # The SDK's wrapper can only read, and inherits the client's deadline: a program may be silent for hours.
+        self._stream = stream._sock  # noqa: SLF001 - see above
+        self._stream.settimeout(None)
+        self._on_signal = on_signal
         self._reader = threading.Thread(target=self._read, name="lab-program", daemon=True)
 
     @property
@@ -82,6 +94,7 @@ class ContainerProcess(AgentProcess):
         """Send a signal; a program that has exited is no error."""
         from docker.errors import APIError
 
+        self._on_signal(self.id)
         with contextlib.suppress(APIError):
             self._container.kill(signal=signal.Signals(number).name)
 
@@ -102,7 +115,8 @@ class ContainerProcess(AgentProcess):
             self._container.remove(force=True, v=True)
         if self._reader.ident is not None:
             self._reader.join(_END_TIMEOUT_S)
-        self._stream.close()
+        for side in (self._stream, self._wrapper):
+            side.close()
 
     def _read(self) -> None:
         """Report all output, then the end."""
@@ -129,13 +143,22 @@ class Launcher:
         joining: With what.
         channel: To the node's agent.
         inspect: Starts an inspector beside a program's container, whose id it is given.
+        on_signal: Told before a program is sent a signal, with its container's id.
     """
 
-    def __init__(self, engine: Engine, joining: Joining, channel: Channel, inspect: Callable[[str], Inspector]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        joining: Joining,
+        channel: Channel,
+        inspect: Callable[[str], Inspector],
+        on_signal: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._engine = engine
         self._joining = joining
         self._channel = channel
         self._inspect = inspect
+        self._on_signal = on_signal
         self._processes: list[ContainerProcess] = []
         self._inspectors: list[Inspector] = []
 
@@ -161,10 +184,9 @@ class Launcher:
                 labels=dict(self._joining.labels),
             )
             stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 1})
-        # The SDK's wrapper can only read, and inherits the client's deadline: a program may be silent for hours.
-        raw = stream._sock  # noqa: SLF001 - see above
-        raw.settimeout(None)
-        process = ContainerProcess(self._channel, argv, container, raw)
+        process = ContainerProcess(
+            self._channel, list(argv) or [f"image {self._joining.image}"], container, stream, self._on_signal
+        )
         self._processes.append(process)
         process.start()
         self._inspectors.append(self._inspect(process.id))

@@ -93,6 +93,8 @@ def shut_down() -> None:
     """End this process's reapers; what a testbed that was not closed has left, they remove first."""
     with _lock:
         for guard in _guards.values():
+            if _claims and not guard.is_alive:
+                guard.leave_to_successor()
             guard.close(nothing_left=not _claims)
         _guards.clear()
         _claims.clear()

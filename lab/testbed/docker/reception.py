@@ -10,6 +10,7 @@ from typing import Self
 
 from lab.core.errors import EnvironmentNotReady, LabError
 from lab.testbed.agent.rpc import receive_with_fds, send_with_fds
+from lab.testbed.docker.refusals import UNRESTRICTED
 from lab.testbed.docker.seat import CAPTURES, READY, SOCKET, Hello, Seat
 
 LOOK_S = 0.25
@@ -98,7 +99,10 @@ class Reception:
                 raise (
                     answer
                     if isinstance(answer, LabError)
-                    else EnvironmentNotReady(f"The {name}'s container could not be arranged: {answer}.")
+                    else EnvironmentNotReady(
+                        f"The {name}'s container could not be arranged: {answer}.",
+                        fix=UNRESTRICTED if "not permitted" in str(answer) else None,
+                    )
                 )
 
     def _answer(self, name: str, alive: Alive) -> object:

@@ -12,6 +12,9 @@ from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupport
 _KEY = r"(?:sysctl |\S*/proc/(?:\./)?sys/)([\w./-]+)"
 """A kernel setting as runc names it: dotted, or as a path."""
 
+UNRESTRICTED = "use an engine that runs as root, with its default seccomp profile"
+"""The fix where an engine, or what confines its containers, forbids something."""
+
 _FROM_LAB = "blackhole-lab/"
 """The lab's own images; no registry has them."""
 
@@ -110,6 +113,13 @@ def _host_setting(found: re.Match[str], said: str) -> LabError:
     return UsageError(f"{found[1]} is not a setting of one container: {said}", fix="give net.* settings only")
 
 
+def _interface_setting(found: re.Match[str], said: str) -> LabError:
+    return Unsupported(
+        f"This engine sets {found[1]} of no single interface: {said}",
+        fix="give the key of all interfaces, with conf.all in place of the name",
+    )
+
+
 def _capability(_found: re.Match[str], said: str) -> LabError:
     return Unsupported(f"The Docker engine does not know a capability that the lab needs: {said}")
 
@@ -151,10 +161,7 @@ def _ended(_found: re.Match[str], said: str) -> LabError:
 
 
 def _restricted(_found: re.Match[str], said: str) -> LabError:
-    return EnvironmentNotReady(
-        f"The Docker engine may not do what the lab needs: {said}",
-        fix="use an engine that runs as root, with its default seccomp profile",
-    )
+    return EnvironmentNotReady(f"The Docker engine may not do what the lab needs: {said}", fix=UNRESTRICTED)
 
 
 def _memory(_found: re.Match[str], said: str) -> LabError:
@@ -174,7 +181,7 @@ _TABLE: tuple[tuple[str, Callable[[re.Match[str], str], LabError]], ...] = (
     (r"write " + _KEY + r".*(?:invalid argument|numerical result out of range)", _value),
     (r"(?:open|write) " + _KEY + r".*(?:permission denied|not permitted|read-only)", _closed_setting),
     (r"sysctl \"?([\w./-]+)\"? (?:is not in a separate|not allowed in host)", _host_setting),
-    (r"interface specific sysctl setting \"([^\"]+)\"", _host_setting),
+    (r"interface specific sysctl setting \"([^\"]+)\"", _interface_setting),
     (r"unknown capability", _capability),
     (r"exec: \"([^\"]+)\": (?:stat .*no such file|executable file not found)", _no_command),
     (r"exec: \"([^\"]+)\": .*(?:permission denied|is a directory)", _no_program),

@@ -22,6 +22,9 @@ from lab.testbed.docker.wire import Api, Refused
 MARK: Final = "blackhole-lab-standby"
 """Among its arguments, before its socket's descriptor and its owner: for whoever looks at the list of processes."""
 
+CONTAINER: Final = "container"
+"""What of its order says which container to start; without it there is nothing to start, only to remove."""
+
 RELIEVED: Final = b"relieved\n"
 """Said by the owner once the reaper watches."""
 
@@ -43,7 +46,8 @@ def main() -> None:
         spec = json.loads(owner.makefile("rb").readline())
         api = Api(Path(spec["engine"]), spec["version"])
         try:
-            _run(api, spec, owner)
+            if CONTAINER in spec:
+                _run(api, spec, owner)
         except Exception:  # noqa: BLE001 - whatever it is, the owner is told, and its end is still awaited
             _tell(owner, crashed=traceback.format_exc())
         heard = _last_word(owner)
@@ -58,7 +62,7 @@ def _run(api: Api, spec: dict[str, Any], owner: socket.socket) -> None:
     """Create, attach, start; then tell the owner where the container ends before the owner relieves this process."""
     slow = Api(api.socket, api.version, _CREATE_TIMEOUT_S)
     try:
-        slow.post("containers", "create", body=spec["container"], name=spec["name"])
+        slow.post("containers", "create", body=spec[CONTAINER], name=spec["name"])
         if _has_ended(owner):
             return
         with contextlib.closing(slow.attach(spec["name"])) as output:

@@ -15,10 +15,11 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL
 from lab.testbed.agent.sysctl import HIDDEN
 from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, reaper, settings
+from lab.testbed.docker import image, reaper, refusals, settings
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
+from lab.testbed.docker.lookout import PROGRAM, Lookout
 from lab.testbed.docker.networks import BOTH_FAMILIES, Link, join_link, make_link
 from lab.testbed.docker.nodes import ContainerNode, ContainerRouter, Inside
 from lab.testbed.docker.outside import find_way
@@ -93,6 +94,7 @@ class DockerTestbed:
 
         self._launchers: list[Launcher] = []
         self._router: ContainerRouter | None = None
+        self._lookout: Lookout | None = None
         self._watch: reaper.Watch | None = None
         self._stack = contextlib.ExitStack()
         try:
@@ -101,6 +103,8 @@ class DockerTestbed:
             engines.arrange_ryuk(self._engine)
             self._way = None if self._spec.uplink is None else find_way(self._engine, self._spec.uplink)
             self._image = image.require_image(self._engine)
+            for name in (self._images.client, self._images.server):
+                engines.require_image(self._engine, name)
             # Before anything is made: from here on a killed process leaves nothing.
             self._watch = reaper.watch(self._engine, self._image)
             self._shared = self._stack.enter_context(runtime_folder())
@@ -139,6 +143,14 @@ class DockerTestbed:
         """The node that accepts them."""
         return self._server
 
+    def interventions(self) -> tuple[str, ...]:
+        """What others have done to its containers and networks since it was up.
+
+        Raises:
+            InvalidRun: the engine is gone.
+        """
+        return () if self._lookout is None else self._lookout.seen()
+
     def holder(self, node: str) -> str:
         """Id of the container that holds a node's network, for others to join."""
         return str(self._holders[node].get_container_id())
@@ -169,10 +181,21 @@ class DockerTestbed:
                 self._require_running,
             )
         self._wires.release()
+        self._lookout = self._look_out()
         self._make_nodes(hellos)
         if UPLINK in self._links:
             uplink, nics = self._links[UPLINK], hellos[ROUTER].nics
             self.router.translate(uplink.address(nics, 4)[0], uplink.addresses(nics))
+
+    def _look_out(self) -> Lookout:
+        lookout = Lookout(
+            self._engine,
+            self._name,
+            [container.get_container_id() for container in self._holders.values()],
+            {str(link.network.id): link.name for link in self._made.values()},
+        )
+        self._stack.callback(lookout.close)
+        return lookout
 
     def _sides(self, node: str) -> tuple[str, ...]:
         """Which links the node is on."""
@@ -283,14 +306,15 @@ class DockerTestbed:
         launcher = None
         if wanted is not None:
             holder = self._holders[node].get_container_id()
-            joining = Joining(node, wanted, holder, labels(self._name, "program"))
+            joining = Joining(node, wanted, holder, labels(self._name, PROGRAM))
 
             def inspect(program: str) -> Inspector:
                 return Inspector(
                     self._engine, self._image, holder, program, labels(self._name, "inspector"), self._shared
                 )
 
-            launcher = Launcher(self._engine, joining, channel, inspect)
+            assert self._lookout is not None
+            launcher = Launcher(self._engine, joining, channel, inspect, self._lookout.expect_signal)
             self._launchers.append(launcher)
         return ContainerNode(node, channel, self._addresses(node, hellos), self._inside(node, hellos), launcher)
 
@@ -303,7 +327,10 @@ class DockerTestbed:
     def _require_running(self, node: str) -> None:
         reason = why_ended(self._holders[node])
         if reason is not None:
-            raise EnvironmentNotReady(f"The {node}'s container ended before its node was up: {reason}")
+            raise EnvironmentNotReady(
+                f"The {node}'s container ended before its node was up: {reason}",
+                fix=refusals.UNRESTRICTED if PermissionError.__name__ in reason else None,
+            )
 
     def _take_down(self) -> None:
         """Containers, then the networks that they were on; whatever fails, the rest goes on."""

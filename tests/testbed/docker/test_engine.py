@@ -168,6 +168,11 @@ def test_an_engine_on_another_kernel_is_unsupported(engine: Engine, reason: str)
     assert not engine.is_here
 
 
+def test_an_engine_that_maps_user_ids_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match=r"userns-remap.*Fix: use an engine without"):
+        made_up(SecurityOptions=["name=seccomp,profile=builtin", "name=userns"]).require_local()
+
+
 def test_an_engine_of_another_machine_with_the_same_kernel_is_not_here() -> None:
     assert made_up().is_here
     assert not made_up(Name="another").is_here

@@ -91,6 +91,14 @@ def test_an_owner_that_ends_without_closing_has_its_things_removed(engine: Engin
         wait_until_nothing_is_left(engine, victim.owner)
 
 
+def test_an_owner_whose_reaper_is_gone_has_its_things_removed_as_well(engine: Engine, lab_image: str) -> None:
+    """As after a restart of the engine, which ends every container."""
+    with owner("-c", code(lab_image, SET_UP, "engine.client.api.kill(watch.container)\n")) as victim:
+        assert victim.hear() == "up"
+        assert victim.process.wait(20) == 0
+        wait_until_nothing_is_left(engine, victim.owner)
+
+
 def test_a_killed_owner_has_its_things_removed_and_another_keeps_its_own(engine: Engine, lab_image: str) -> None:
     with container_set(engine, lab_image), owner("-c", code(lab_image, SET_UP, LAST)) as victim:
         before = own_things(engine)

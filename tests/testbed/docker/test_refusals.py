@@ -94,7 +94,7 @@ PLACE = "fsmount:fscontext:proc/./sys/net/ipv4"
         ),
         (
             'interface specific sysctl setting "net.ipv4.conf.eth0.rp_filter" must be supplied using driver option',
-            UsageError,
+            Unsupported,
             "net.ipv4.conf.eth0.rp_filter",
         ),
         ('invalid CapAdd: unknown capability: "CAP_CHECKPOINT_RESTORE"', Unsupported, "CAP_CHECKPOINT_RESTORE"),
