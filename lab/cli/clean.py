@@ -19,9 +19,10 @@ def clean(
     their owner died, and containers, networks and volumes whose reaper was killed as well. A container
     that a killed `lab attach` had joined is restored.
     """
+    from lab.cli.output import console
     from lab.testbed import sweep
 
-    removed = sweep.sweep()
+    removed = sweep.sweep(console.print)
     if json:
         print_json({"removed": [{"kind": one.kind, "name": one.name, "owner": one.owner} for one in removed]})
         return
