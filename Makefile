@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full table lint types bench ci setup lock clean run-setup dev-setup
+.PHONY: help demo test test-full table equivalence lint types bench ci setup lock clean run-setup dev-setup
 
 bin := .venv/bin
 export PYTHON
@@ -10,7 +10,7 @@ export PYTHON
 export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo
@@ -26,6 +26,9 @@ test-full: dev-setup ## The same, with the experiments that take minutes each
 table: dev-setup ## Run the experiments, write docs/experiments.md and the README's table
 	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md
 	$(bin)/python scripts/readme_table.py
+
+equivalence: dev-setup ## Run the experiments on both backends, write docs/equivalence.md
+	$(bin)/python -m pytest -m "not slow" lab/ --backend both --lab-equivalence docs/equivalence.md
 
 lint: dev-setup ## Format and lint, changing nothing
 	$(bin)/ruff format --check .

@@ -17,7 +17,8 @@ Every figure stands beside one that was measured in the same run, in turns where
 its load are no property of the lab. Medians, with the middle half of the measurements in brackets.
 
 `make bench` measures all of it and prints this table; `make bench BENCH_OUT=docs/bench.md` writes this page. It takes
-three to six minutes, most of them tshark's.
+four to eight minutes, most of them tshark's. Without an engine and the lab's images (`lab image build`) the rows about
+containers are missing.
 
 Measured on: {machine} when it began.
 
@@ -27,6 +28,11 @@ Measured on: {machine} when it began.
   offloads and sysctls, by as few processes as iproute2 allows. It starts no processes in the namespaces, makes no names
   resolve, and nothing removes what it made if it is killed. The lab's testbed has all that, which is why its end alone
   takes longer: its processes have to be gone when `close` returns. Its beginning is over when every node has answered.
+- The other one is `benchmarks/by_hand_docker.sh`: the same containers and networks with the same options, side
+  containers included, by the `docker` command, each started as soon as what it needs is there. Its nodes sleep: no
+  routes, no names, no offloads, and nothing waits for an answer or removes what is left if it is killed. The lab's
+  beginning is over when every node has answered, and what stands beside a user's program too. The lab's reaper, one
+  container for all testbeds of a process, starts with the first testbed and is counted there.
 - A cut is timed from the call to the return of the commit, after which nothing of the flow passes; the two commands
   from the start of the first to the end of the second. In the firewall's process nothing but reading the table lies
   before the commit; by `testbed.router.cut` one message to that process does, which on a busy machine waits its turn.

@@ -43,7 +43,12 @@ class Figure:
 def milliseconds(durations: Sequence[float]) -> str:
     """The median of durations in seconds, with the middle half beside it."""
     low, middle, high = (quartile * 1000 for quartile in statistics.quantiles(durations, n=4))
-    return f"{middle:.3g} ms ({low:.3g} to {high:.3g})"
+    return f"{_plain(middle)} ms ({_plain(low)} to {_plain(high)})"
+
+
+def _plain(number: float) -> str:
+    """Three digits, and none of a thousand's left out."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:

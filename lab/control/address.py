@@ -83,7 +83,10 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
 @contextlib.contextmanager
 def _listening_unix(path: Path) -> Iterator[socket.socket]:
     address = Address(path=path)
-    _remove_dead(path)
+    try:
+        _remove_dead(path)
+    except OSError as error:
+        raise _refusal(address, error) from error
     with socket.socket(socket.AF_UNIX) as opened:
         before = os.umask(0o177)
         try:

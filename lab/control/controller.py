@@ -80,6 +80,9 @@ class Controller:
         self._roll = Roll()
         self._counts = {"cuts": 0, "heals": 0, "lost": 0}
         self._trouble: str | None = None
+        self._forsaken: set[str] = set()
+        """Faults whose owner fell silent: each is healed as soon as the router does it."""
+
         self._wake = threading.Condition(threading.RLock())
         self._looking = threading.Lock()
         self._closing = False
@@ -111,7 +114,10 @@ class Controller:
             self._closing = True
             self.recording.end()
             self._wake.notify_all()
-            self._heal_all("shutdown")
+            try:
+                self._heal_each(self._book.in_force, "shutdown")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the rest has to be closed
+                self._fail(error)
             self._publish("closing")
         self.events.close()
         for thread in self._threads:
@@ -194,10 +200,10 @@ class Controller:
         """Take back all that is in force; those that were.
 
         Raises:
-            LabError: the router could not.
+            LabError: the router could not take one back; the others are healed.
         """
         with self._wake:
-            return [self.heal(record.name) for record in self._book.in_force]
+            return self._heal_each(self._book.in_force, "request")
 
     def fault(self, name: str) -> FaultRecord:
         """A fault, its rules read just now where it is in force.
@@ -290,13 +296,17 @@ class Controller:
                 for one in flows if not silent else ():
                     self._publish(kind, flow=as_json(one.flow))
 
-    def _heal_all(self, by: str) -> None:
-        """Heal whatever can be healed; what cannot is told."""
-        for record in self._book.in_force:
+    def _heal_each(self, records: Sequence[FaultRecord], by: str) -> Sequence[FaultRecord]:
+        """Heal whatever can be healed, then raise what kept the first one that could not."""
+        healed, failures = [], []
+        for record in records:
             try:
-                self.heal(record.name, by)
-            except (LabError, OSError) as error:
-                self._fail(error)
+                healed.append(self.heal(record.name, by))
+            except Exception as error:  # noqa: BLE001 - whatever it is, one flow must not keep the others dark
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return healed
 
     def _run(self) -> None:
         look_at = time.monotonic() + LOOK_S
@@ -312,7 +322,7 @@ class Controller:
                     self._look_at_rules()
                     self._tidy()
                     self._trouble = None
-            except (LabError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - without this thread nothing would heal by itself any more
                 self._fail(error)
                 with self._wake:
                     self._wake.wait(LOOK_S)
@@ -332,13 +342,16 @@ class Controller:
         with self._wake:
             if self._closing:
                 return
-            for record in self._book.in_force:
-                if record.heal_at is not None and record.heal_at <= now:
-                    self.heal(record.name, "timer")
             if self.heartbeat.check(now):
                 self._counts["lost"] += 1
                 self._publish("heartbeat-lost", silent_s=self.heartbeat.within_s)
-                self._heal_all("heartbeat")
+                self._forsaken = {record.name for record in self._book.in_force}
+            in_force = self._book.in_force
+            try:
+                self._heal_each([one for one in in_force if one.name in self._forsaken], "heartbeat")
+            finally:
+                due = [one for one in in_force if one.heal_at is not None and one.heal_at <= now]
+                self._heal_each(due, "timer")
 
     def _fail(self, error: Exception) -> None:
         if self._trouble is None:

@@ -56,7 +56,10 @@ def response(controller: Controller, side: Side) -> StreamingResponse:
             "Cache-Control": "no-store",
         }
         return StreamingResponse(_octets(opened, tail), media_type=MEDIA_TYPE, headers=headers)
-    raise NoCapture("Its files are replaced faster than they can be read.", fix="ask for a larger --capture-bytes")
+    raise NoCapture(
+        "Its files are replaced faster than they can be read.",
+        fix="start the controller with larger --capture-mebibytes",
+    )
 
 
 def _octets(opened: list[tuple[io.BufferedReader, int]], tail: bytes) -> Iterator[bytes]:

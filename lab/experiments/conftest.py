@@ -99,6 +99,9 @@ BATCH = pytest.StashKey[Batch]()
 TWIN = pytest.StashKey[Batch]()
 """The same experiments in containers, where both backends are compared."""
 
+NOT_READY = pytest.StashKey[EnvironmentNotReady]()
+"""Why no backend works here."""
+
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start every selected experiment."""
@@ -107,8 +110,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     specs = [(item.nodeid, _spec(item)) for item in session.items]
     if not any(spec for _, spec in specs):
         return
-    wanted, gate = session.config.option.backend, threading.BoundedSemaphore(STARTS_AT_ONCE)
-    kinds = equivalence.BACKENDS if wanted == "both" else (choose(wanted),)
+    try:
+        kinds = _backends(session.config)
+    except EnvironmentNotReady as error:
+        session.config.stash[NOT_READY] = error
+        return
+    gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
     for key, kind in zip((BATCH, TWIN), kinds, strict=False):
         batch = session.config.stash[key] = Batch(_folder(session.config, kind), kind, gate)
         for name, spec in specs:
@@ -149,6 +156,8 @@ def record(request: pytest.FixtureRequest) -> Record:
     Where both backends are compared, the one in namespaces, once the other one is found to be equivalent.
     """
     try:
+        if (error := request.config.stash.get(NOT_READY, None)) is not None:
+            raise error
         record = request.config.stash[BATCH].record(request.node.nodeid)
         twin = request.config.stash.get(TWIN, None)
         if twin is not None:
@@ -167,6 +176,18 @@ def record(request: pytest.FixtureRequest) -> Record:
 def folder(request: pytest.FixtureRequest) -> Path:
     """The run folder of this test."""
     return request.config.stash[BATCH].folder(request.node.nodeid)
+
+
+def _backends(config: pytest.Config) -> tuple[str, ...]:
+    """Where the experiments run; which one ``auto`` came to is printed, and why.
+
+    Raises:
+        EnvironmentNotReady: ``auto``, and neither kind works here.
+    """
+    if config.option.backend == "both":
+        return equivalence.BACKENDS
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return (choose(config.option.backend, reporter.write_line),)
 
 
 def _spec(item: pytest.Item) -> RunSpec | None:

@@ -84,8 +84,10 @@ def _translated(found: Findings) -> Iterator[Check]:
 def _rules_bit(found: Findings, direction: Direction) -> Check:
     count = found.matched.of(direction)
     passage = next(p for p in found.passages if p.direction is direction)
-    if found.far is not None and direction is Direction.RETURN and not (passage.missing or passage.crossed):
-        # No nudge is sent on behalf of an end that is not the lab's; rule-equals-capture holds the count to nothing.
+    quiet = not (passage.missing or passage.crossed)
+    if found.far is not None and direction is Direction.RETURN and quiet and found.matched.forward:
+        # No nudge is sent on behalf of an end that is not the lab's: rule-equals-capture holds the count to nothing,
+        # and the other direction shows that there is a hole.
         return Check("rule-matched-return", True, "nothing came from outside while it was dark: nothing to drop")
     return Check(f"rule-matched-{direction.value}", count > 0, f"the rule dropped {count} packets (at least 1)")
 

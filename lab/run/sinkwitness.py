@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from lab.core.errors import InvalidRun
 from lab.core.fault import Fault, Matched
 from lab.core.flow import Direction
+from lab.core.icmp import IcmpMessage
 from lab.core.retransmission import classify
 from lab.core.segment import Segment
 from lab.core.verdict import Check
@@ -50,6 +51,10 @@ class SinkWitness:
             yield Check("nothing-left", left == 0, f"{left} segments of the flow left by the container's interface")
         if self._is_cut(self._in):
             yield self._drops_agree(matched.of(self._in))
+        total = matched.forward + matched.return_
+        yield Check("rules-matched", total > 0, f"the rules had {total} packets (at least 1)")
+        icmp = sum(1 for message in self._interface.icmp if self._is_complaint(message))
+        yield Check("no-icmp", icmp == 0, f"{icmp} ICMP errors about the flow while it was dark")
         offsets = [pair.offset for pair in summary.clocks]
         moved_s = max(offsets) - min(offsets)
         yield Check("clocks-steady", moved_s <= CLOCK_STEP_S, f"the clocks moved {moved_s * 1000:.3f} ms apart")
@@ -62,6 +67,11 @@ class SinkWitness:
             sure <= count <= most,
             f"the rule dropped {count}; {sure} to {most} came in the dark",
         )
+
+    def _is_complaint(self, message: IcmpMessage) -> bool:
+        """Whether somebody told the container's kernel what became of the flow: no dark path does."""
+        is_ours = self._fault.flow.direction_of(message.source, message.destination) is not None
+        return is_ours and self._cut.began_at <= message.time_s < self._healed.began_at
 
     def _is_cut(self, direction: Direction) -> bool:
         return direction in self._fault.direction.directions

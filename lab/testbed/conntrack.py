@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.core.flow import Endpoint, FourTuple
+from lab.testbed.interfaces import is_own
 from lab.testbed.ports import PassingFlow, TrackState
 
 _NETLINK_NETFILTER = 12
@@ -135,17 +136,8 @@ def _ends_here(flow: FourTuple, known: dict[str, bool]) -> bool:
     """Whether an end is an address of this namespace: then the flow does not pass, it ends here."""
     for end in flow:
         if end.address not in known:
-            known[end.address] = _is_local(end.address)
+            known[end.address] = is_own(end.address)
     return any(known[end.address] for end in flow)
-
-
-def _is_local(address: str) -> bool:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        # The kernel lets a socket be bound to its own addresses only.
-        probe.bind((address, 0))
-        return True
-    return False
 
 
 def _dump() -> Iterator[_Attributes]:

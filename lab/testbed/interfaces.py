@@ -1,4 +1,4 @@
-"""Which interface of this process's network namespace is meant: by its name, an address of it, or its network."""
+"""The interfaces and addresses of this process's network namespace: which one is meant, and what is its own."""
 
 import contextlib
 import fcntl
@@ -42,6 +42,15 @@ def find_interface(text: str) -> str:
     if len(found) != 1:
         raise _unknown(text, known)
     return found[0]
+
+
+def is_own(address: str) -> bool:
+    """Whether this process's network namespace has an address: the kernel lets a socket be bound to no other."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.bind((address, 0))
+        return True
+    return False
 
 
 def await_interface(text: str, deadline: float) -> str:

@@ -6,7 +6,8 @@ that cannot end because it was stopped, and what is on a Docker engine although 
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,10 @@ from lab.testbed.owner import has_ended
 if TYPE_CHECKING:
     from lab.testbed.docker.removal import Thing
 
+PATIENCE_S = 15.0
+"""For what a reaper is removing at this moment: longer than one takes."""
+
+_POLL_S = 0.5
 _KILL = signal.SIGKILL
 
 
@@ -37,13 +42,18 @@ class Leftover:
 
 def find() -> list[Leftover]:
     """What ended processes left behind: this user's, and anybody's on an engine that this user may use."""
-    from lab.testbed.docker import sweep as engines
-
     return [
         *(_folder(path) for path in runtime.stale()),
         *(_process(*found) for found in _orphans()),
-        *(_thing(one) for api in engines.local_engines() for one in engines.find_stale(api)),
+        *find_on_engines(),
     ]
+
+
+def find_on_engines() -> list[Leftover]:
+    """The part of ``find`` that is on an engine."""
+    from lab.testbed.docker import sweep as engines
+
+    return [_thing(one) for api in engines.local_engines() for one in engines.find_stale(api)]
 
 
 def sweep(tell: Callable[[str], None] = lambda _: None) -> list[Leftover]:
@@ -61,6 +71,16 @@ def sweep(tell: Callable[[str], None] = lambda _: None) -> list[Leftover]:
     processes = [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]
     # Last, because an engine can fail.
     return folders + processes + [_thing(one) for api in engines.local_engines(tell) for one in engines.sweep(api)]
+
+
+def await_removal(found: Collection[Leftover], timeout_s: float) -> list[Leftover]:
+    """What of this is on an engine still, after a while: it could not be removed."""
+    deadline = time.monotonic() + timeout_s
+    while left := [one for one in find_on_engines() if one in found] if found else []:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
+    return left
 
 
 def _folder(path: Path) -> Leftover:

@@ -73,6 +73,13 @@ def test_only_the_control_port_is_published_and_on_loopback_only() -> None:
     assert "docker.sock" not in text
 
 
+def test_both_networks_let_routed_packets_in_and_an_engine_that_knows_no_such_mode_gets_another() -> None:
+    option = "com.docker.network.bridge.gateway_mode_ipv4: "
+
+    assert config().count(f"{option}nat-unprotected") == 2
+    assert config(LAB_GATEWAY_MODE="nat").count(f"{option}nat\n") == 2
+
+
 def test_variables_move_networks_and_port() -> None:
     text = config(LAB_LEFT="10.1.2", LAB_RIGHT="10.3.4", LAB_PORT="9000")
 

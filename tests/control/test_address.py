@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.control.address import Address, listening, parse
-from lab.core.errors import UsageError
+from lab.core.errors import EnvironmentNotReady, UsageError
 
 
 @pytest.fixture
@@ -77,6 +77,18 @@ def test_a_file_that_is_no_socket_is_left_alone(folder: Path) -> None:
     with pytest.raises(UsageError, match="is no socket"), listening(Address(path=path)):
         pass
     assert path.read_text() == "precious"
+
+
+def test_a_socket_that_may_not_be_looked_at_is_said_with_a_fix(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    with (
+        pytest.raises(EnvironmentNotReady, match=r"Permission denied.* Fix: choose another"),
+        listening(Address(path=folder / "c.sock")),
+    ):
+        pass
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(folder: Path) -> None:

@@ -1,5 +1,6 @@
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from lab.control.roll import Selector
 from lab.core.errors import EnvironmentNotReady, InvalidRun
 from lab.core.fault import Cut, Fault, Matched, Scope
 from lab.core.flow import FourTuple
+from lab.testbed.ports import CutReceipt, PassingFlow
 from tests.control.fakes import FLOW, OTHER, FakeRouter, passing, until
 
 
@@ -224,6 +226,52 @@ def test_a_timed_heal_that_fails_is_tried_again(controller: Controller, router: 
     router.broken = True
     until(lambda: controller.health["status"] == "failing")
     router.broken = False
+    until(lambda: not router.cut_now)
+
+
+def test_one_flow_that_cannot_be_healed_keeps_no_other_dark(
+    controller: Controller, router: FakeRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router.passing.append(passing(OTHER))
+    controller.cut(FLOW)
+    controller.cut(OTHER)
+    heal = router.heal
+
+    def fail_for_one(fault: Fault) -> CutReceipt:
+        if fault.flow == FLOW:
+            raise InvalidRun("The kernel refused the rules.")
+        return heal(fault)
+
+    monkeypatch.setattr(router, "heal", fail_for_one)
+    with pytest.raises(InvalidRun, match="refused"):
+        controller.heal_all()
+
+    assert {fault.flow for fault in router.cut_now} == {FLOW}
+    monkeypatch.undo()
+
+
+def test_a_heal_that_a_silent_owner_is_owed_is_tried_until_it_is_done(router: FakeRouter, tmp_path: Path) -> None:
+    with Controller(router, tmp_path, heartbeat_s=0.1) as controller:
+        record, _ = controller.cut(FLOW)
+        controller.beat()
+        router.broken = True
+        until(lambda: controller.health["status"] == "failing" and controller.counts["lost"])
+        router.broken = False
+        until(lambda: not router.cut_now)
+
+        assert controller.fault(record.name).healed_by == "heartbeat"
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_what_heals_by_itself(
+    controller: Controller, router: FakeRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller.cut(FLOW, heal_after_s=0.5)
+
+    def fail() -> Sequence[PassingFlow]:
+        raise KeyError("an attribute that a new kernel left out")
+
+    monkeypatch.setattr(router, "flows", fail)
+    until(lambda: controller.health["status"] == "failing")
     until(lambda: not router.cut_now)
 
 

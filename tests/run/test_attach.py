@@ -1,5 +1,6 @@
 """Which flow of a container is meant, and what proves that it was dark."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched, Placement
 from lab.core.flow import Endpoint, FourTuple
+from lab.core.icmp import IcmpMessage
 from lab.core.segment import Flag, Segment
 from lab.core.timeline import ClockPair
 from lab.run.attach import AttachSpec
@@ -83,13 +85,15 @@ def back(at: float) -> Segment:
     return Segment(at, SERVER, CLIENT, 1, 1, Flag.ACK, 100, 5)
 
 
-def failed(interface: list[Segment], sink: list[Segment], matched: Matched, **changes: Any) -> set[str]:
+def failed(
+    interface: list[Segment], sink: list[Segment], matched: Matched, icmp: Sequence[IcmpMessage] = (), **changes: Any
+) -> set[str]:
     fault = replace(Fault(FourTuple(CLIENT, SERVER), placement=Placement.CLIENT_SINK), **changes)
     files = {"interface": Path("interface.pcapng"), "sink": Path("sink.pcapng")}
     summary = CaptureSummary(
         files, {"interface": 9, "sink": 9}, {"interface": 0, "sink": 0}, 99.0, 111.0, (ClockPair(1e9, 99.0),) * 2
     )
-    judged = SinkWitness(fault, CUT, HEALED, {"interface": Side(interface, []), "sink": Side(sink, [])})
+    judged = SinkWitness(fault, CUT, HEALED, {"interface": Side(interface, icmp), "sink": Side(sink, [])})
     return {check.name for check in judged.checks(matched, summary) if not check.ok}
 
 
@@ -119,6 +123,18 @@ def test_what_was_on_the_way_at_a_commit_may_have_been_dropped_or_not() -> None:
 
 def test_a_way_that_was_left_open_is_not_asked_about() -> None:
     assert failed([out(105.0), back(105.1)], [], Matched(0, 1), direction=Cut.RETURN) == set()
+
+
+def test_a_hole_that_nothing_came_to_is_not_proved() -> None:
+    assert failed([], [], Matched(0, 0), direction=Cut.RETURN) == {"rules-matched"}
+
+
+@pytest.mark.parametrize(("at", "proofs"), [(99.0, set()), (105.0, {"no-icmp"}), (110.5, set())])
+def test_an_icmp_error_about_the_flow_in_the_dark_disproves_it(at: float, proofs: set[str]) -> None:
+    told = IcmpMessage(at, "192.0.2.1", ipv6=False, type=3, code=1, source=CLIENT, destination=SERVER, seq=1)
+    other = replace(told, time_s=105.0, destination=OTHER)
+
+    assert failed([], [out(101.0)], Matched(1, 0), icmp=[told, other]) == proofs
 
 
 def test_what_came_in_the_dark_was_not_heard() -> None:

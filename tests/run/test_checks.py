@@ -375,6 +375,12 @@ def test_where_nothing_comes_from_outside_the_way_back_has_nothing_to_match() ->
     assert "nothing came from outside" in told.detail
 
 
+def test_a_hole_for_what_comes_from_outside_alone_must_have_been_seen() -> None:
+    """Cut one way only, and nothing came: no rule has shown that there was a hole."""
+    _, back = SILENT
+    assert failed(made_outside(matched=Matched(0, 0), passages=(back,))) == ["rule-matched-return"]
+
+
 def test_what_comes_from_outside_must_be_matched() -> None:
     assert failed(made_outside(matched=Matched(10, 0))) == ["rule-matched-return", "rule-equals-capture-return"]
     through = replace(SILENT[1], crossed=(segment(101.0, back=True),))

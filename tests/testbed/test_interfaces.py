@@ -5,8 +5,15 @@ import time
 import pytest
 
 from lab.core.errors import UsageError
-from lab.testbed.interfaces import await_interface, find_interface
+from lab.testbed.interfaces import await_interface, find_interface, is_own
 from tests.testbed.places import LEFT, RIGHT, three_places
+
+
+def test_a_namespace_knows_its_own_addresses() -> None:
+    with three_places() as places:
+        own = [places.router.call(is_own, address) for address in ("192.0.2.1", "127.0.0.1", "192.0.2.77")]
+
+    assert own == [True, True, False]
 
 
 def test_an_interface_is_found_by_its_name_an_address_or_its_network() -> None:

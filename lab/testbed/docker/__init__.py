@@ -13,6 +13,18 @@ joins it, unmodified and without a capability. So a namespace outlives the progr
 left behind end by their own rules.
 """
 
-from lab.testbed.docker.testbed import DockerTestbed, Images, open_testbed
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.testbed.docker.testbed import DockerTestbed, Images, open_testbed
 
 __all__ = ["DockerTestbed", "Images", "open_testbed"]
+
+
+def __getattr__(name: str) -> object:
+    # Imported at its first use (PEP 562): what runs inside a container must not pay for the caller's part.
+    if name in __all__:
+        from lab.testbed.docker import testbed
+
+        return getattr(testbed, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

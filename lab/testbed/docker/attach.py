@@ -10,6 +10,8 @@ by the reaper that watches over this process, or by ``lab clean``.
 """
 
 import contextlib
+import http
+import http.client
 import ipaddress
 import shutil
 import socket
@@ -28,10 +30,11 @@ from lab.testbed.agent.rpc import Channel
 from lab.testbed.docker import engine as engines
 from lab.testbed.docker import image, parting, reaper, refusals
 from lab.testbed.docker.attached import NODE
-from lab.testbed.docker.engine import Engine, engine_errors
-from lab.testbed.docker.labels import LAB, ROLE, labels
+from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.labels import labels
 from lab.testbed.docker.reception import Reception, shared_path
 from lab.testbed.docker.seat import CAPTURES, FOLDER, Nic, Seat
+from lab.testbed.docker.target import find_target
 from lab.testbed.docker.wire import Api, Refused
 from lab.testbed.names import CLIENT, Addresses
 from lab.testbed.ports import CaptureSummary, CutReceipt, SocketTrack
@@ -45,6 +48,9 @@ _DRAIN_TIMEOUT_S = 120.0
 _MODULE = "lab.testbed.docker.attached"
 _READ_ONLY = ("/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sysrq-trigger")
 """An engine's own list without /proc/sys: the sink may need IPv6 switched on for its device."""
+
+_FOREIGN_FOLDER = "DAC_OVERRIDE"
+"""Capability to write captures into the folder that the caller shares, which is the caller's alone."""
 
 _FILES = "1"
 """The one folder of captures."""
@@ -76,7 +82,7 @@ class Attachment:
         try:
             self._engine = self._stack.enter_context(engines.connect())
             self._engine.require_local()
-            self._target = _find(self._engine, target)
+            self._target = find_target(self._engine, target)
             self.name = str(self._target.name)
             """Of the user's container."""
 
@@ -239,7 +245,8 @@ class Attachment:
         with engine_errors("joining the container"):
             host = api.create_host_config(
                 network_mode=f"container:{self._target.id}",
-                cap_add=list(parting.CAPABILITIES),
+                cap_drop=["ALL"],
+                cap_add=[*parting.CAPABILITIES, _FOREIGN_FOLDER],
                 mounts=[Mount(FOLDER, str(self._shared), "bind")],
             )
             # The SDK has no word for it.
@@ -264,47 +271,14 @@ class Attachment:
         try:
             self.restored_by_other = parting.part(api, str(self._sidecar.id), self._sidecar.labels)
         except Refused as refused:
-            if refused.status != 404:
+            if refused.status != http.HTTPStatus.NOT_FOUND:
                 raise refusals.explain(refused.message) from refused
         except parting.NotRestored as error:
             raise EnvironmentNotReady(
                 f"The network of {self.name} could not be restored: {error}.", fix="lab clean"
             ) from error
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise refusals.lost(f"restoring {self.name} got no answer ({error})") from error
-
-
-def _find(engine: Engine, name: str) -> "Container":
-    """The container that is meant, fit to be joined."""
-    from docker.errors import NotFound
-
-    with engine_errors("looking for the container"):
-        try:
-            found: Container = engine.client.containers.get(name)
-        except NotFound:
-            raise _no_such(engine, name) from None
-        others = engine.client.containers.list(
-            all=True,
-            filters={"label": [f"{LAB}=1", f"{ROLE}={parting.ATTACH}", f"{parting.TARGET}={found.id}"]},
-        )
-    if found.status != "running":
-        raise UsageError(f"A running container was expected; {name} is {found.status}.", fix=f"docker start {name}")
-    if str(found.attrs["HostConfig"]["NetworkMode"]) == "host":
-        raise Unsupported(f"{name} has the host's own network, which the lab never touches.", fix="give it a network")
-    if others:
-        raise _taken(name, others[0])
-    return found
-
-
-def _no_such(engine: Engine, name: str) -> UsageError:
-    names = sorted(str(one.name) for one in engine.client.containers.list())
-    return UsageError(f"There is no container {name}; running are: {', '.join(names) or 'none'}.", fix="docker ps")
-
-
-def _taken(name: str, other: "Container") -> LabError:
-    if other.status == "running":
-        return UsageError(f"The lab is attached to {name} already.", fix="end the other lab attach first")
-    return UsageError(f"A killed lab attach may have left rules in {name}.", fix="lab clean")
 
 
 def _ends(fault: Fault) -> tuple[Endpoint, Endpoint]:

@@ -9,10 +9,12 @@
 One engine may be shared by threads: each request takes a connection of its own from the client's pool.
 """
 
+import atexit
 import contextlib
 import os
 import re
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +56,11 @@ class Engine:
 
     info: Mapping[str, Any] = field(repr=False)
     """What ``docker info`` shows."""
+
+    @property
+    def api(self) -> str:
+        """Version of its API that is spoken, as ``1.41``."""
+        return ".".join(map(str, self.api_version))
 
     @property
     def socket_path(self) -> Path:
@@ -136,6 +143,22 @@ def connect(timeout_s: float = TIMEOUT_S) -> Engine:
         raise
 
 
+def shared() -> Engine:
+    """The same engine for all of this process, asked only once what it is; not to be closed.
+
+    Raises:
+        EnvironmentNotReady: none answers here.
+        Unsupported: it is too old.
+    """
+    place = address()
+    _require_listener(place)
+    with _lock:
+        key = place, _incarnation(place)
+        if key not in _shared:
+            _shared[key] = connect()
+        return _shared[key]
+
+
 def address() -> str:
     """Where the engine is, as DOCKER_HOST has it; asks nobody."""
     from testcontainers.core.docker_client import get_docker_host
@@ -192,7 +215,7 @@ def arrange_ryuk(engine: Engine) -> bool:
     from testcontainers.core.config import testcontainers_config as config
 
     said = "TESTCONTAINERS_RYUK_DISABLED" in os.environ or "ryuk.disabled" in config.tc_properties
-    if not said and not has_image(engine, config.ryuk_image):
+    if not said and not config.ryuk_disabled and not has_image(engine, config.ryuk_image):
         config.ryuk_disabled = True
     return not config.ryuk_disabled
 
@@ -218,6 +241,35 @@ def require_image(engine: Engine, name: str | None) -> None:
         with engine_errors(f"looking for the image {name}"):
             if not has_image(engine, name):
                 raise refusals.missing_image(name)
+
+
+_lock = threading.Lock()
+_shared: dict[tuple[str, object], Engine] = {}
+
+
+def _incarnation(place: str) -> object:
+    """Something else after the engine was started anew: it may be another version."""
+    if not place.startswith(_UNIX):
+        return None
+    status = Path(place.removeprefix(_UNIX)).stat()
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _close_shared() -> None:
+    for engine in _shared.values():
+        engine.close()
+    _shared.clear()
+
+
+def _forget_shared() -> None:
+    global _lock
+    # The connections are the parent's.
+    _lock = threading.Lock()
+    _shared.clear()
+
+
+atexit.register(_close_shared)
+os.register_at_fork(after_in_child=_forget_shared)
 
 
 def _greet(client: "DockerClient", place: str) -> Engine:

@@ -1,5 +1,6 @@
 """Names of the lab's images, and whether the one that is there holds the code that is here."""
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import lab
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.docker.engine import Engine, engine_errors, has_image
+from lab.testbed.docker.engine import Engine, engine_errors
 
 BASE = "debian:bookworm-slim"
 """What all of the lab's images are built on."""
@@ -39,7 +40,7 @@ FILES = (
 
 def lab_image() -> str:
     """The name and tag of the image with exactly this code; two checkouts on one engine do not take each other's."""
-    return os.environ.get(OVERRIDE) or f"{versioned_image()}-{fingerprint()}"
+    return _name_of(fingerprint())
 
 
 def versioned_image() -> str:
@@ -54,7 +55,8 @@ def demo_image(role: str) -> str:
 
 def is_built(engine: Engine) -> bool:
     """Whether the engine has the lab's image, and it holds the code that is here."""
-    return has_image(engine, lab_image()) and _source(engine, lab_image()) == fingerprint()
+    code = fingerprint()
+    return _source(engine, _name_of(code)) == code
 
 
 def require_image(engine: Engine) -> str:
@@ -63,10 +65,12 @@ def require_image(engine: Engine) -> str:
     Raises:
         EnvironmentNotReady: it is missing, or older than the code.
     """
-    name = lab_image()
-    if not has_image(engine, name):
+    code = fingerprint()
+    name = _name_of(code)
+    source = _source(engine, name)
+    if source is None:
         raise EnvironmentNotReady(f"The lab's image {name} is not on this engine.", fix=BUILD)
-    if _source(engine, name) != fingerprint():
+    if source != code:
         raise EnvironmentNotReady(f"The lab's image {name} was built from other code than this lab's.", fix=BUILD)
     return name
 
@@ -103,8 +107,15 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
+def _name_of(code: str) -> str:
+    return os.environ.get(OVERRIDE) or f"{versioned_image()}-{code}"
+
+
 def _source(engine: Engine, name: str) -> str | None:
-    """The fingerprint of the code in an image; None where somebody else built it."""
-    with engine_errors(f"looking at the image {name}"):
-        found: dict[str, str] = engine.client.images.get(name).labels
-        return found.get(SOURCE_LABEL) or None
+    """The fingerprint of the code in an image, empty where somebody else built it; None where there is no image."""
+    from docker.errors import ImageNotFound
+
+    with engine_errors(f"looking at the image {name}"), contextlib.suppress(ImageNotFound):
+        found: dict[str, str] = engine.client.api.inspect_image(name)["Config"]["Labels"] or {}
+        return found.get(SOURCE_LABEL, "")
+    return None

@@ -19,6 +19,13 @@ GATEWAY_MODE = "com.docker.network.bridge.gateway_mode_ipv"
 
 _UNPROTECTED = "nat-unprotected"
 
+_MASQUERADE = "com.docker.network.bridge.enable_ip_masquerade"
+"""Option of a network whose packets leave under the host's address. Without it the engine has no rule that sees the
+lab's packets, and removes the network sooner."""
+
+BOTH_FAMILIES = "46"
+"""Of the networks that ``make_link`` makes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -61,8 +68,14 @@ def join_link(engine: Engine, name: str) -> Link:
         return _link(engine.client.networks.get(name))
 
 
-def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
+def make_link(engine: Engine, name: str, labels: dict[str, str], *, leads_outside: bool = False) -> Link:
     """Make one network; the engine chooses its IPv4 subnet, the lab a random local one of IPv6.
+
+    Args:
+        engine: Where.
+        name: Of the network.
+        labels: The same.
+        leads_outside: Have the host translate what leaves it.
 
     Raises:
         EnvironmentNotReady: the engine has no subnet left.
@@ -76,7 +89,7 @@ def make_link(engine: Engine, name: str, labels: dict[str, str]) -> Link:
             driver="bridge",
             enable_ipv6=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(unique_local))]),
-            options=unprotected(engine),
+            options={**unprotected(engine), **({} if leads_outside else {_MASQUERADE: "false"})},
             labels=labels,
         )
     return _link(network)

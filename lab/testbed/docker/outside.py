@@ -5,7 +5,6 @@ program that carries connections on (a user-mode network stack, ``docker-proxy``
 acknowledging for a peer that is dead.
 """
 
-import contextlib
 import ipaddress
 import socket
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from lab.core.errors import EnvironmentNotReady, Unsupported, UsageError
 from lab.core.uplink import Uplink
 from lab.testbed.docker.engine import Engine, engine_errors
 from lab.testbed.docker.networks import GATEWAY_MODE, PROTECTS_SINCE
+from lab.testbed.interfaces import is_own
 
 _TRANSLATES_IPV6_SINCE = (1, 46)
 """API of engine 27.0, which gives bridge networks a translation of IPv6 by default (ip6tables)."""
@@ -104,15 +104,6 @@ def _bridges_ask(family: int) -> bool:
         return _BRIDGE_RULES[family].read_text(encoding="ascii").strip() == "1"
     except OSError:
         return False
-
-
-def is_own(address: str) -> bool:
-    """Whether it is an address of this machine."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.bind((address, 0))
-        return True
-    return False
 
 
 def _require_route(uplink: Uplink) -> None:

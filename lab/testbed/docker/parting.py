@@ -26,6 +26,7 @@ CAPABILITIES: Final = ("NET_ADMIN", "NET_RAW")
 """Rules, routes and the device; packet sockets."""
 
 _MODULE: Final = "lab.testbed.docker.cleaning"
+_ALIVE = ("running", "paused", "restarting")
 _GRACE_S = 5
 _SLOW_S = 30.0
 
@@ -56,7 +57,9 @@ def part(api: Api, container: str, labels: Mapping[str, str]) -> bool:
         slow.post("containers", container, "stop", t=_GRACE_S)
     found = api.get("containers", container, "json")
     state = found["State"]
-    by_other = state["Status"] != "created" and state["ExitCode"] != 0 and _is_running(api, labels.get(TARGET, ""))
+    # One that did not stop has no exit status yet, which reads as 0, and is killed below.
+    is_unrestored = state["Status"] in _ALIVE or (state["Status"] != "created" and state["ExitCode"] != 0)
+    by_other = is_unrestored and _is_running(api, labels.get(TARGET, ""))
     if by_other:
         _restore(slow, found["Image"], labels)
     api.delete("containers", container, force=1, v=1)
@@ -78,7 +81,7 @@ def _restore(api: Api, image: str, labels: Mapping[str, str]) -> None:
         "Image": image,
         "Cmd": [_MODULE],
         "Labels": {**{name: labels.get(name, "") for name in (LAB, OWNER, BOOT, TESTBED)}, ROLE: CLEANING},
-        "HostConfig": {"NetworkMode": f"container:{labels[TARGET]}", "CapAdd": list(CAPABILITIES)},
+        "HostConfig": {"NetworkMode": f"container:{labels[TARGET]}", "CapDrop": ["ALL"], "CapAdd": list(CAPABILITIES)},
     }
     made = api.post("containers", "create", body=body)["Id"]
     try:

@@ -1,6 +1,6 @@
 """The containers that hold a testbed's nodes, and those of the user's images that join them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,9 @@ class Holding:
     node: str
     image: str
     """The lab's own."""
+
+    api: str
+    """Version of the engine's API, as ``1.41``, so that nobody asks for it again."""
 
     networks: Mapping[str, str]
     """Name to families (46, 4 or 6); the first one at creation, the rest right after the start."""
@@ -56,18 +59,18 @@ def make_holder(holding: Holding) -> "DockerContainer":
         "sysctls": dict(holding.sysctls),
         "mounts": mounts,
     }
-    container = DockerContainer(holding.image).with_kwargs(**extra)
+    container = DockerContainer(holding.image, {"version": holding.api}).with_kwargs(**extra)
     for name, value in holding.environment.items():
         container.with_env(name, value)
     return container.with_command([_INSIDE, holding.node, *holding.networks.values()])
 
 
-def start_holder(container: "DockerContainer", more_networks: Sequence[Any]) -> None:
+def start_holder(container: "DockerContainer", more_networks: Iterable[Any]) -> None:
     """Start it, and attach it to the rest of its networks.
 
     Args:
         container: From ``make_holder``.
-        more_networks: The engine's objects.
+        more_networks: The engine's objects; asked for after the start, since they may still be in the making.
 
     Raises:
         LabError: the engine refuses; see ``engine_errors``.

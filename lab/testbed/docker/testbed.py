@@ -5,10 +5,10 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.testbed.agent.hosted import CAPTURE, FIREWALL
@@ -20,7 +20,7 @@ from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.lookout import PROGRAM, Lookout
-from lab.testbed.docker.networks import Link, join_link, make_link
+from lab.testbed.docker.networks import BOTH_FAMILIES, Link, join_link, make_link
 from lab.testbed.docker.nodes import ContainerNode, ContainerRouter, Inside
 from lab.testbed.docker.outside import find_way
 from lab.testbed.docker.pod import Holding, engine_gateways, make_holder, start_holder, why_ended
@@ -35,9 +35,14 @@ if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
 
 _UP_TIMEOUT_S = 60.0
+_MOST_REMOVALS = 8
+"""Three nodes, three networks, two ends' programs."""
 
 _SIDES: Mapping[str, tuple[str, ...]] = {CLIENT: (LEFT,), ROUTER: (LEFT, RIGHT), SERVER: (RIGHT,)}
 """Which links each node is on, the uplink apart."""
+
+_FIRST_TO_LAST = (ROUTER, CLIENT, SERVER)
+"""The router has two networks to join; the server's is made last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class DockerTestbed:
         self._closed = False
         self._holders: dict[str, DockerContainer] = {}
         self._links: dict[str, Link] = {}
-        self._made: list[Link] = []
+        self._made: dict[str, Link] = {}
         """Those of the links that are the testbed's own: an uplink may be somebody else's network."""
 
         self._launchers: list[Launcher] = []
@@ -93,7 +98,7 @@ class DockerTestbed:
         self._watch: reaper.Watch | None = None
         self._stack = contextlib.ExitStack()
         try:
-            self._engine = self._stack.enter_context(engines.connect())
+            self._engine = engines.shared()
             self._engine.require_local()
             engines.arrange_ryuk(self._engine)
             self._way = None if self._spec.uplink is None else find_way(self._engine, self._spec.uplink)
@@ -168,12 +173,7 @@ class DockerTestbed:
 
     def _bring_up(self) -> None:
         with Reception(self._shared, _UP_TIMEOUT_S) as reception:
-            with ThreadPoolExecutor(len(NODES), thread_name_prefix="lab-docker") as pool:
-                links = {side: pool.submit(self._make_link, side) for side in self._sides(ROUTER)}
-                self._links = {side: link.result() for side, link in links.items()}
-                starts = [pool.submit(self._start_holder, node) for node in NODES]
-                for start in starts:
-                    start.result()
+            self._start_all()
             hellos = reception.receive(NODES, self._require_running)
             reception.seat(
                 {node: self._seat(node, hellos) for node in NODES},
@@ -192,7 +192,7 @@ class DockerTestbed:
             self._engine,
             self._name,
             [container.get_container_id() for container in self._holders.values()],
-            {str(link.network.id): link.name for link in self._made},
+            {str(link.network.id): link.name for link in self._made.values()},
         )
         self._stack.callback(lookout.close)
         return lookout
@@ -201,20 +201,34 @@ class DockerTestbed:
         """Which links the node is on."""
         return (*_SIDES[node], UPLINK) if node == ROUTER and self._way is not None else _SIDES[node]
 
+    def _start_all(self) -> None:
+        """Make the networks and start the holders, each as soon as its first network is there."""
+        sides = self._sides(ROUTER)
+        with ThreadPoolExecutor(len(sides) + len(NODES), thread_name_prefix="lab-docker") as pool:
+            links = {side: pool.submit(self._make_link, side) for side in sides}
+            starts = [pool.submit(self._start_holder, node, links) for node in _FIRST_TO_LAST]
+            for link in links.values():
+                link.result()
+            for start in starts:
+                start.result()
+
     def _make_link(self, side: str) -> Link:
         if side == UPLINK and self._way is not None and self._way.network is not None:
-            return join_link(self._engine, self._way.network)
-        link = make_link(self._engine, f"lab-{self._name}-{side}", labels(self._name, side))
+            link = join_link(self._engine, self._way.network)
+        else:
+            marks = labels(self._name, side)
+            link = make_link(self._engine, self._link_name(side), marks, leads_outside=side == UPLINK)
+            self._made[side] = link
         self._links[side] = link
-        self._made.append(link)
         return link
 
-    def _start_holder(self, node: str) -> None:
-        first, *more = (self._links[side] for side in self._sides(node))
+    def _start_holder(self, node: str, links: Mapping[str, Future[Link]]) -> None:
+        first, *more = self._sides(node)
         holding = Holding(
             node=node,
             image=self._image,
-            networks={link.name: link.families for link in (first, *more)},
+            api=self._engine.api,
+            networks=dict(self._network(side, links) for side in (first, *more)),
             labels=labels(self._name, node),
             folder=self._shared,
             sysctls=settings.at_creation(
@@ -225,7 +239,18 @@ class DockerTestbed:
         )
         container = make_holder(holding)
         self._holders[node] = container
-        start_holder(container, [link.network for link in more])
+        links[first].result()
+        start_holder(container, (links[side].result().network for side in more))
+
+    def _link_name(self, side: str) -> str:
+        return f"lab-{self._name}-{side}"
+
+    def _network(self, side: str, links: Mapping[str, Future[Link]]) -> tuple[str, str]:
+        """Name and families of a link; of an uplink only once it is there."""
+        if side != UPLINK:
+            return self._link_name(side), BOTH_FAMILIES
+        uplink = links[side].result()
+        return uplink.name, uplink.families
 
     def _seat(self, node: str, hellos: Mapping[str, Hello]) -> Seat:
         nics = hellos[node].nics
@@ -308,17 +333,28 @@ class DockerTestbed:
             )
 
     def _take_down(self) -> None:
-        """Programs, then what holds the namespaces, then the networks; whatever fails, the rest goes on."""
+        """Containers, then the networks that they were on; whatever fails, the rest goes on."""
         with contextlib.ExitStack() as ends:
             ends.enter_context(self._stack)
-            ends.callback(_in_parallel, [link.network.remove for link in self._made])
-            ends.callback(_in_parallel, [_stopping(container) for container in self._holders.values()])
+            ends.callback(self._remove_all)
             if self._router is not None:
                 ends.callback(self._router.salvage)
-            ends.callback(_in_parallel, [launcher.close for launcher in self._launchers])
         if self._watch is not None:
             # Not where something failed above: then it is the reaper's to remove, at this process's end.
             self._watch.close()
+
+    def _remove_all(self) -> None:
+        """Each network as soon as no node is on it; the engine takes its time for one after the other."""
+        programs = [launcher.close for launcher in self._launchers]
+        with ThreadPoolExecutor(_MOST_REMOVALS, thread_name_prefix="lab-docker") as pool:
+            nodes = {node: pool.submit(_stop, container) for node, container in self._holders.items()}
+            others = [pool.submit(close) for close in programs]
+            for side, link in self._made.items():
+                on_it = [nodes[node] for node in nodes if side in self._sides(node)]
+                others.append(pool.submit(_remove_after, on_it, link))
+        with engine_errors("removing the testbed"):
+            for end in (*nodes.values(), *others):
+                end.result()
 
     def _let_go(self) -> None:
         """In a fork of the caller: the testbed stays the caller's."""
@@ -333,25 +369,17 @@ def open_testbed(spec: TestbedSpec | None = None, images: Images | None = None) 
     return DockerTestbed(spec, images)
 
 
-def _stopping(container: "DockerContainer") -> Callable[[], None]:
-    def stop() -> None:
-        from docker.errors import NotFound
+def _stop(container: "DockerContainer") -> None:
+    from docker.errors import NotFound
 
-        with contextlib.suppress(NotFound):
-            container.stop()
-
-    return stop
+    with contextlib.suppress(NotFound):
+        container.stop()
 
 
-def _in_parallel(calls: list[Callable[[], Any]]) -> None:
-    """Make all calls, then raise what the first failed one raised."""
-    if not calls:
-        return
-    with ThreadPoolExecutor(len(calls), thread_name_prefix="lab-docker") as pool:
-        ends = [pool.submit(call) for call in calls]
-    with engine_errors("removing the testbed"):
-        for end in ends:
-            end.result()
+def _remove_after(removals: list[Future[None]], link: Link) -> None:
+    """Remove a network once these containers are gone, or could not be removed."""
+    wait(removals)
+    link.network.remove()
 
 
 _alive: "weakref.WeakSet[DockerTestbed]" = weakref.WeakSet()

@@ -22,11 +22,16 @@ def made_up(address: str = "unix:///x.sock", **info: object) -> Engine:
     return Engine(None, address, "28.0.0", (1, 48), {**HERE, **info})
 
 
-def answering(path: Path, answer: bytes) -> socket.socket:
-    """A server on a Unix socket that says the same to everybody."""
+def listening(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
+    return listener
+
+
+def answering(path: Path, answer: bytes) -> socket.socket:
+    """A server on a Unix socket that says the same to everybody."""
+    listener = listening(path)
 
     def serve() -> None:
         while True:
@@ -95,6 +100,35 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Mo
         mute.listen()
         with pytest.raises(EnvironmentNotReady, match="does not answer"):
             connect(timeout_s=0.2)
+
+
+def test_a_process_asks_an_engine_once_what_it_is_until_it_is_started_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    monkeypatch.setattr(engines, "connect", made_up)
+    monkeypatch.setattr(engines, "_shared", {})
+
+    with listening(path):
+        first = engines.shared()
+        assert engines.shared() is first
+    with pytest.raises(EnvironmentNotReady, match="ended one's"):
+        engines.shared()
+    # Beside the old one, so that the file system does not give it the same number again.
+    with listening(tmp_path / "new.sock"):
+        (tmp_path / "new.sock").rename(path)
+        assert engines.shared() is not first
+
+
+def test_a_fork_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_shared", {("unix:///x.sock", None): made_up()})
+
+    child = os.fork()
+    if child == 0:
+        os._exit(len(engines._shared))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(engines._shared) == 1
 
 
 def test_a_socket_that_may_not_be_opened_names_the_group() -> None:

@@ -18,20 +18,17 @@ class Images:
 
     held: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def get(self, name: str) -> Any:
-        return SimpleNamespace(labels=self.held[name])
-
     def inspect_image(self, name: str) -> object:
         from docker.errors import ImageNotFound
 
         if name not in self.held:
             raise ImageNotFound("no such image")
-        return {}
+        return {"Config": {"Labels": self.held[name] or None}}
 
 
 def engine_with(held: dict[str, dict[str, str]]) -> Engine:
     images = Images(held)
-    return Engine(SimpleNamespace(images=images, api=images), "unix:///nowhere", "20.10.0", (1, 41), {})
+    return Engine(SimpleNamespace(api=images), "unix:///nowhere", "20.10.0", (1, 41), {})
 
 
 def test_the_image_of_this_code_is_named() -> None:

@@ -1,6 +1,5 @@
 """Which network leads to a server outside, and what is refused because something would end its connections unseen."""
 
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -11,7 +10,7 @@ from lab.core.errors import EnvironmentNotReady, Unsupported, UsageError
 from lab.core.uplink import Uplink
 from lab.testbed.docker import outside
 from lab.testbed.docker.engine import Engine
-from lab.testbed.docker.outside import Way, find_way, is_own, network_of
+from lab.testbed.docker.outside import Way, find_way, network_of
 
 PROJECT = {
     "Name": "project_default",
@@ -129,11 +128,6 @@ def test_a_published_port_has_a_proxy_in_the_way(monkeypatch: pytest.MonkeyPatch
 
 def test_the_port_of_another_machine_may_be_the_same() -> None:
     assert find_way(made(running=[PUBLISHED]), to("192.0.2.1", 8080)) == Way(None)
-
-
-def test_a_machine_knows_its_own_addresses() -> None:
-    own = is_own
-    assert (own("127.0.0.1"), own("::1"), own("192.0.2.77")) == (True, socket.has_ipv6, False)
 
 
 def test_no_route_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,12 @@ def test_after_one_that_was_killed_another_container_restores_first() -> None:
     assert api.made[0]["Labels"][ROLE] == parting.CLEANING
 
 
+def test_after_one_that_does_not_stop_another_container_restores_before_it_is_killed() -> None:
+    api = FakeApi(exit_code=0, status="running")
+    assert part(api, "ours", LABELS)
+    assert api.asked == ["ours stop", "create", "cleaner start", "cleaner wait", "delete cleaner", "delete ours"]
+
+
 @pytest.mark.parametrize("target", [False, None])
 def test_of_a_container_that_has_ended_there_is_nothing_to_restore(target: bool | None) -> None:
     api = FakeApi(exit_code=137, target=target)
