@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.figures import Figure, milliseconds, ratio
-from lab.testbed.docker import DockerTestbed, Images, open_testbed, reaper
+from lab.testbed.docker import DockerTestbed, Images, open_testbed
+from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import Engine, has_image
-from lab.testbed.docker.image import demo_image
+from lab.testbed.docker.images.image import demo_image
 from lab.testcontainers import Router, routed_network
 from tests.engines import do_without, require_engine, require_lab_image
 

@@ -7,7 +7,7 @@ import pytest
 
 from lab.core.errors import LabError
 from lab.testbed.docker.engine import Engine, connect
-from lab.testbed.docker.image import require_image
+from lab.testbed.docker.images.image import require_image
 
 
 def require_engine() -> Engine:

@@ -76,7 +76,7 @@ def _perform(spec: Any, container: str, firewall: str, out: Path | None, console
     from lab.report.folder import RunFolder
     from lab.run.attach import attach as perform
     from lab.run.patience import Patience, Stopped
-    from lab.testbed.docker.attach import Attachment
+    from lab.testbed.docker.sidecar.attach import Attachment
 
     made: list[Path] = []
 

@@ -7,7 +7,7 @@ import typer
 from lab.cli.output import print_json, print_out
 
 if TYPE_CHECKING:
-    from lab.testbed.docker.build import Built
+    from lab.testbed.docker.images.build import Built
 
 
 def image(
@@ -28,9 +28,9 @@ def image(
 
     if action != "build":
         raise UsageError(f"lab image knows build only, not {action!r}.", fix="lab image build")
-    from lab.testbed.docker import build
     from lab.testbed.docker.engine import connect
-    from lab.testbed.docker.image import BASE
+    from lab.testbed.docker.images import build
+    from lab.testbed.docker.images.image import BASE
 
     with connect(build.SILENCE_TIMEOUT_S) as engine:
         base = build.build_base(engine, console.print)

@@ -25,7 +25,7 @@ from lab.run.traffic import Traffic
 from lab.testbed.ports import CaptureSummary, CutReceipt, SocketTrack
 
 if TYPE_CHECKING:
-    from lab.testbed.docker.attach import Attachment
+    from lab.testbed.docker.sidecar.attach import Attachment
 
 LOOK_S = 0.1
 """Between two looks at the socket's track."""

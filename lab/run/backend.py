@@ -105,7 +105,8 @@ def _require_engine(embedded: EnvironmentNotReady) -> None:
     Raises:
         EnvironmentNotReady: they cannot, with both reasons.
     """
-    from lab.testbed.docker import engine, image
+    from lab.testbed.docker import engine
+    from lab.testbed.docker.images import image
 
     try:
         with engine.connect() as found:

@@ -17,7 +17,7 @@ from lab.testbed.netns.forkserver import MARK
 from lab.testbed.owner import has_ended
 
 if TYPE_CHECKING:
-    from lab.testbed.docker.removal import Thing
+    from lab.testbed.docker.cleanup.removal import Thing
 
 PATIENCE_S = 15.0
 """For what a reaper is removing at this moment: longer than one takes."""
@@ -51,7 +51,7 @@ def find() -> list[Leftover]:
 
 def find_on_engines() -> list[Leftover]:
     """The part of ``find`` that is on an engine."""
-    from lab.testbed.docker import sweep as engines
+    from lab.testbed.docker.cleanup import sweep as engines
 
     return [_thing(one) for api in engines.local_engines() for one in engines.find_stale(api)]
 
@@ -65,7 +65,7 @@ def sweep(tell: Callable[[str], None] = lambda _: None) -> list[Leftover]:
     Returns:
         What was removed; not what went by itself meanwhile.
     """
-    from lab.testbed.docker import sweep as engines
+    from lab.testbed.docker.cleanup import sweep as engines
 
     folders = [_folder(path) for path in runtime.stale() if runtime.remove_stale(path)]
     processes = [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 30.0
 _POLL_S = 0.02
 _SET = b" via "
-"""In what ``lab.testbed.docker.route`` says once the routes are set."""
+"""In what ``lab.testbed.docker.inner.route`` says once the routes are set."""
 
 
 def lead(
@@ -70,7 +70,7 @@ def _set_routes(container: "DockerContainer", router: "DockerContainer", there: 
     with engine_errors("setting a container's routes"):
         side = router.get_docker_client().client.containers.create(
             router.image,
-            command=["lab.testbed.docker.route", *words, "--via", gateway],
+            command=["lab.testbed.docker.inner.route", *words, "--via", gateway],
             network_mode=f"container:{container.get_container_id()}",
             cap_drop=["ALL"],
             cap_add=["NET_ADMIN"],

@@ -12,8 +12,9 @@ from lab.core.errors import InvalidRun, LabError, UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.flow import FourTuple
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, reaper
+from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.images import image
 from lab.testbed.docker.labels import labels
 from lab.testbed.names import ROUTER
 from lab.testbed.ports import PassingFlow

@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lab.cli.app import app
-from lab.testbed.docker import build, engine
-from lab.testbed.docker.build import Built
+from lab.testbed.docker import engine
+from lab.testbed.docker.images import build
+from lab.testbed.docker.images.build import Built
 
 
 class Answering:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.testbed.docker.engine import Engine
-from lab.testbed.docker.image import demo_image
+from lab.testbed.docker.images.image import demo_image
 from tests.engines import require_engine, require_lab_image
 
 

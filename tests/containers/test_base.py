@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from lab.testbed.docker.image import recipe_root
+from lab.testbed.docker.images.image import recipe_root
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import lab
-from lab.testbed.docker.image import package_root
+from lab.testbed.docker.images.image import package_root
 from tests.engines import do_without
 
 COMPOSE = package_root().parent / "compose.yaml"

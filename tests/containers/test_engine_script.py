@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.testbed.docker.image import package_root
+from lab.testbed.docker.images.image import package_root
 
 SCRIPT = package_root().parent / "scripts/engine.sh"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.testbed.docker.context import CA_VARIABLES
 from lab.testbed.docker.engine import Engine
-from lab.testbed.docker.image import fingerprint
+from lab.testbed.docker.images.context import CA_VARIABLES
+from lab.testbed.docker.images.image import fingerprint
 
 IMAGES = ("lab", "demo-client", "demo-server")
 

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.testbed.docker import labels, reaper
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import Owner
 from tests.engines import require_engine, require_lab_image

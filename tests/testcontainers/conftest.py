@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.testbed.docker.engine import Engine, has_image
-from lab.testbed.docker.image import demo_image
+from lab.testbed.docker.images.image import demo_image
 from tests.engines import do_without, require_engine, require_lab_image
 
 

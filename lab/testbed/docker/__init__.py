@@ -11,6 +11,12 @@
 A node is a pod: its *holder*, a container of the lab's own image, owns the network namespace; what the user brings
 joins it, unmodified and without a capability. So a namespace outlives the programs in it, and the sockets that they
 left behind end by their own rules.
+
+``testbed`` and ``nodes`` are what callers use. ``engine``, ``wire``, ``refusals`` and ``labels`` speak with the engine;
+``networks``, ``outside``, ``pod``, ``settings`` and ``reception`` bring a testbed up; ``program`` runs the user's
+container; ``lookout`` hears what others do to it; ``readiness`` is for ``lab doctor``. Below: ``images`` (what containers
+are made from), ``inner`` (what runs inside the lab's own), ``cleanup`` (the reaper and ``lab clean``), ``sidecar``
+(``lab attach``).
 """
 
 from typing import TYPE_CHECKING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lab.testbed.docker.engine import Engine, engine_errors
-from lab.testbed.docker.seat import Nic
+from lab.testbed.docker.inner.seat import Nic
 
 if TYPE_CHECKING:
     from docker.models.networks import Network

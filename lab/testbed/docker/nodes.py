@@ -11,8 +11,8 @@ from lab.core.socket import SocketOptions
 from lab.testbed.agent.nodes import AgentNode, AgentRouter, Surroundings
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel
+from lab.testbed.docker.inner.seat import CAPTURES, FOLDER
 from lab.testbed.docker.reception import shared_path
-from lab.testbed.docker.seat import CAPTURES, FOLDER
 from lab.testbed.names import Addresses
 from lab.testbed.ports import CaptureSummary
 

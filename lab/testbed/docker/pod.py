@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.testbed.docker.engine import engine_errors
-from lab.testbed.docker.seat import FOLDER
+from lab.testbed.docker.inner.seat import FOLDER
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -15,7 +15,7 @@ CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_PTRACE", "SYS_NICE")
 """Of a holder: rules, routes and offloads; packet sockets; reading the options of its programs' sockets; its agent's
 place in front of busy programs. No user's container gets one of them."""
 
-_INSIDE = "lab.testbed.docker.inside"
+_INSIDE = "lab.testbed.docker.inner.inside"
 
 
 @dataclass(frozen=True, slots=True)

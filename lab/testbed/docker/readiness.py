@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from lab.core.errors import LabError, Unsupported
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image
 from lab.testbed.docker.engine import Engine
+from lab.testbed.docker.images import image
 from lab.testbed.requirement import Requirement, Status, optional
 
 ENGINE = "Docker engine"

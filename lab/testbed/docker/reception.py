@@ -10,8 +10,8 @@ from typing import Self
 
 from lab.core.errors import EnvironmentNotReady, LabError
 from lab.testbed.agent.rpc import receive_with_fds, send_with_fds
+from lab.testbed.docker.inner.seat import CAPTURES, READY, SOCKET, Hello, Seat
 from lab.testbed.docker.refusals import UNRESTRICTED
-from lab.testbed.docker.seat import CAPTURES, READY, SOCKET, Hello, Seat
 
 LOOK_S = 0.25
 """How often a waiting caller asks whether the container still runs."""

@@ -15,9 +15,12 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL
 from lab.testbed.agent.sysctl import HIDDEN
 from lab.testbed.agent.wires import Wires
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, reaper, refusals, settings
+from lab.testbed.docker import refusals, settings
+from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import engine_errors
-from lab.testbed.docker.inspector import Inspector
+from lab.testbed.docker.images import image
+from lab.testbed.docker.inner.inspector import Inspector
+from lab.testbed.docker.inner.seat import Hello, Seat
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.lookout import PROGRAM, Lookout
 from lab.testbed.docker.networks import BOTH_FAMILIES, Link, join_link, make_link
@@ -26,7 +29,6 @@ from lab.testbed.docker.outside import find_way
 from lab.testbed.docker.pod import Holding, engine_gateways, make_holder, start_holder, why_ended
 from lab.testbed.docker.program import Joining, Launcher
 from lab.testbed.docker.reception import Reception
-from lab.testbed.docker.seat import Hello, Seat
 from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, UPLINK, Addresses
 from lab.testbed.ports import TestbedSpec
 from lab.testbed.runtime import runtime_folder

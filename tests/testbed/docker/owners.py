@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lab
-from lab.testbed.docker import labels, standby
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import standby
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import Owner
 from lab.testbed.owner import identity

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 
 from docker.types import Mount
 
-from lab.testbed.docker import labels, reaper
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import reaper
+from lab.testbed.docker.cleanup.removal import Thing, find, remove
 from lab.testbed.docker.engine import Engine, connect
-from lab.testbed.docker.removal import Thing, find, remove
 from lab.testbed.docker.wire import Api
 
 SLEEP = ["python3", "-c", "import time; time.sleep(600)"]

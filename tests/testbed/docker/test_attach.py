@@ -18,11 +18,11 @@ import pytest
 from docker.types import IPAMConfig, IPAMPool
 
 import lab
-from lab.testbed.docker import parting
+from lab.testbed.docker.cleanup.removal import remove
+from lab.testbed.docker.cleanup.sweep import find_stale
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import LAB, ROLE
-from lab.testbed.docker.removal import remove
-from lab.testbed.docker.sweep import find_stale
+from lab.testbed.docker.sidecar import parting
 from lab.testbed.docker.wire import Api
 
 PORT = 5000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.docker import build, context, image
 from lab.testbed.docker.engine import Engine
+from lab.testbed.docker.images import build, context, image
 
 
 def engine_of(**parts: Any) -> Engine:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.testbed.docker import context, image
+from lab.testbed.docker.images import context, image
 
 DOCKERIGNORE = image.package_root().parent / ".dockerignore"
 
@@ -19,7 +19,9 @@ def names(archive: bytes) -> list[str]:
 def test_it_holds_the_code_that_runs_in_containers_and_no_other() -> None:
     found = names(context.pack({}))
 
-    assert {"lab/__init__.py", "lab/core/flow.py", "lab/testbed/docker/inside.py", "lab/programs/client.py"} <= {*found}
+    assert {"lab/__init__.py", "lab/core/flow.py", "lab/testbed/docker/inner/inside.py", "lab/programs/client.py"} <= {
+        *found
+    }
     assert [
         one for one in found if one.startswith(("lab/cli", "lab/run", "lab/report", "lab/experiments", "tests"))
     ] == []

@@ -8,8 +8,8 @@ import pytest
 
 import lab
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.docker import image
 from lab.testbed.docker.engine import Engine
+from lab.testbed.docker.images import image
 
 
 @dataclass

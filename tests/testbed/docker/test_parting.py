@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lab.testbed.docker import parting
 from lab.testbed.docker.labels import LAB, ROLE
-from lab.testbed.docker.parting import NotRestored, part
+from lab.testbed.docker.sidecar import parting
+from lab.testbed.docker.sidecar.parting import NotRestored, part
 from lab.testbed.docker.wire import Api, Refused
 
 LABELS = {LAB: "1", ROLE: parting.ATTACH, parting.TARGET: "theirs"}

@@ -8,7 +8,8 @@ import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, readiness
+from lab.testbed.docker import readiness
+from lab.testbed.docker.images import image
 from lab.testbed.docker.readiness import ENGINE, IMAGE, RYUK
 from lab.testbed.requirement import Status
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, LabError, UsageError
-from lab.testbed.docker import guard, labels, reaper
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import guard, reaper
+from lab.testbed.docker.cleanup.reaper import Watch
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import Owner
-from lab.testbed.docker.reaper import Watch
 from tests.testbed.docker.owners import Victim, owner, until, wait_until_nothing_is_left
 from tests.testbed.docker.sets import SLEEP, container_set, things_of
 
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.usefixtures("own_reaper")
 
 OWNER = """
 import os, secrets, sys, time
-from lab.testbed.docker import guard, labels, reaper
+from lab.testbed.docker.cleanup import guard, reaper
+from lab.testbed.docker import labels
 from lab.testbed.docker.engine import connect
 from tests.testbed.docker.sets import bring_up
 engine, image = connect(), {image!r}
@@ -209,7 +211,7 @@ def test_an_image_that_is_not_the_labs_is_refused_and_nothing_stays(engine: Engi
     watch, error = start(engine, base)
     with watch:
         assert isinstance(error, UsageError)
-        assert "lab.testbed.docker.reaping" in str(error)
+        assert "lab.testbed.docker.cleanup.reaping" in str(error)
         # The next testbed tries anew, and what is up already is left alone meanwhile.
         with container_set(engine, lab_image), reaper.watch(engine, lab_image) as another:
             another.wait()

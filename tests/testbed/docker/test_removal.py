@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from lab.testbed.docker import labels, removal, standby
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import removal, standby
+from lab.testbed.docker.cleanup.removal import Kind, find, remove_all_of
 from lab.testbed.docker.labels import Owner
-from lab.testbed.docker.removal import Kind, find, remove_all_of
 from lab.testbed.docker.wire import Refused
 
 OWNER = Owner("7:8:9", "this-boot")
@@ -158,6 +159,7 @@ def test_an_attached_stream_is_its_frames_texts() -> None:
 def test_waiting_needs_nothing_but_the_standard_library() -> None:
     """The reaper's and the standby's memory, and how fast they start."""
     names = "{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)"
-    code = f"import sys, lab.testbed.docker.reaping, lab.testbed.docker.standby; print({names} - {{'lab', '__main__'}})"
+    modules = "sys, lab.testbed.docker.cleanup.reaping, lab.testbed.docker.cleanup.standby"
+    code = f"import {modules}; print({names} - {{'lab', '__main__'}})"
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

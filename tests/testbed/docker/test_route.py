@@ -10,7 +10,7 @@ import pytest
 
 from lab.core.errors import UsageError
 from lab.testbed.agent.ethtool import Offload, read_offloads
-from lab.testbed.docker import route
+from lab.testbed.docker.inner import route
 from tests.testbed.isolated import isolated
 
 
@@ -75,7 +75,7 @@ def test_it_stays_until_told_and_has_said_that_it_is_ready() -> None:
 @isolated
 def test_without_the_capability_it_says_which() -> None:
     make_link()
-    command = [sys.executable, "-m", "lab.testbed.docker.route", "--to", "198.51.100.0/24", "--via", "192.0.2.1"]
+    command = [sys.executable, "-m", "lab.testbed.docker.inner.route", "--to", "198.51.100.0/24", "--via", "192.0.2.1"]
 
     done = subprocess.run(
         ["setpriv", "--bounding-set=-net_admin", *command], capture_output=True, text=True, check=False

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from lab.testbed.docker import roads
-from lab.testbed.docker.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, Rtnetlink, Way
-from lab.testbed.docker.seat import Seat
+from lab.testbed.docker.inner import roads
+from lab.testbed.docker.inner.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, Rtnetlink, Way
+from lab.testbed.docker.inner.seat import Seat
 from tests.testbed.isolated import isolated
 
 OURS = {"192.0.2.10", "2001:db8:1::10"}

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from lab.cli.app import app
 from lab.core.errors import InvalidRun
 from lab.testbed import sweep as all_of_it
-from lab.testbed.docker import labels, sweep
+from lab.testbed.docker import labels
+from lab.testbed.docker.cleanup import sweep
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import Owner
 from lab.testbed.docker.wire import Api

@@ -6,9 +6,10 @@ from typing import Any, cast
 import pytest
 
 from lab.testbed import translation
-from lab.testbed.docker import roads, settings
+from lab.testbed.docker import settings
+from lab.testbed.docker.inner import roads
+from lab.testbed.docker.inner.seat import Nic
 from lab.testbed.docker.networks import Link
-from lab.testbed.docker.seat import Nic
 
 BOTH, FOUR, SIX = ("192.0.2.2", "2001:db8::2"), ("203.0.113.2",), ("2001:db8:9::2",)
 

@@ -15,8 +15,8 @@ import traceback
 from pathlib import Path
 from typing import Any, Final
 
+from lab.testbed.docker.cleanup.removal import remove_all_of
 from lab.testbed.docker.labels import Owner
-from lab.testbed.docker.removal import remove_all_of
 from lab.testbed.docker.wire import Api, Refused
 
 MARK: Final = "blackhole-lab-standby"

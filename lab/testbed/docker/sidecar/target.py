@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from lab.core.errors import LabError, Unsupported, UsageError
-from lab.testbed.docker import parting
 from lab.testbed.docker.engine import Engine, engine_errors
 from lab.testbed.docker.labels import LAB, ROLE
+from lab.testbed.docker.sidecar import parting
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

@@ -9,8 +9,8 @@ import os
 import threading
 from typing import Self
 
+from lab.testbed.docker.cleanup.guard import Guard
 from lab.testbed.docker.engine import Engine
-from lab.testbed.docker.guard import Guard
 
 
 class Watch:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady
 from lab.testbed.agent import ethtool
-from lab.testbed.docker.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE, Rtnetlink, Way
-from lab.testbed.docker.seat import Nic, Seat
+from lab.testbed.docker.inner.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE, Rtnetlink, Way
+from lab.testbed.docker.inner.seat import Nic, Seat
 
 _HOSTS = Path("/etc/hosts")
 

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lab.testbed.docker.image import FILES, code_files, package_root, recipe_root
+from lab.testbed.docker.images.image import FILES, code_files, package_root, recipe_root
 
 SETTINGS = "containers/settings"
 

@@ -24,7 +24,7 @@ from lab.core.errors import LabError
 from lab.core.socket import SocketOptions
 from lab.testbed.agent.rpc import Channel, serve
 from lab.testbed.docker.engine import Engine, engine_errors
-from lab.testbed.docker.seat import FOLDER
+from lab.testbed.docker.inner.seat import FOLDER
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -35,7 +35,7 @@ START_TIMEOUT_S = 20.0
 _LOOK_S = 0.25
 """How often a waiting thread asks whether the container still runs."""
 
-_MODULE = "lab.testbed.docker.inspector"
+_MODULE = "lab.testbed.docker.inner.inspector"
 
 
 class Inspector:

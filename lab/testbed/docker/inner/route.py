@@ -1,7 +1,7 @@
 """The container that owns a node's network in compose.yaml: it sends what goes to the other side through the router.
 
-``python -m lab.testbed.docker.route --to 198.51.100.0/24 --via 192.0.2.1`` switches the offloads off, so that captures
-show the wire, sets the routes, says so and stays until it is told to end. Needs NET_ADMIN.
+``python -m lab.testbed.docker.inner.route --to 198.51.100.0/24 --via 192.0.2.1`` switches the offloads off, so that
+captures show the wire, sets the routes, says so and stays until it is told to end. Needs NET_ADMIN.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def set_routes(destinations: Sequence[str], gateway: str) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="python -m lab.testbed.docker.route", description=__doc__)
+    made = argparse.ArgumentParser(prog="python -m lab.testbed.docker.inner.route", description=__doc__)
     made.add_argument("--to", action="append", required=True, metavar="NETWORK", help="what lies behind the gateway")
     made.add_argument("--via", required=True, metavar="ADDRESS", help="the gateway: the router")
     return made

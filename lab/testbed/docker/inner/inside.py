@@ -15,9 +15,9 @@ from lab.testbed.agent import priority
 from lab.testbed.agent.hosted import Premises
 from lab.testbed.agent.rpc import receive_with_fds, send_with_fds
 from lab.testbed.agent.service import serve_node
-from lab.testbed.docker import roads
-from lab.testbed.docker.seat import FOLDER, READY, SOCKET, Hello, Nic, Seat
-from lab.testbed.docker.services import ForkedServices
+from lab.testbed.docker.inner import roads
+from lab.testbed.docker.inner.seat import FOLDER, READY, SOCKET, Hello, Nic, Seat
+from lab.testbed.docker.inner.services import ForkedServices
 
 _GREETING_TIMEOUT_S = 60.0
 _ENDS = 2

@@ -2,7 +2,7 @@
 
 It changes nothing there until it is told to, and puts everything back at its end: when the caller closes its end of the
 calls, when the caller is killed, and when the engine stops the container. Its exit status 0 says that this was done; a
-container that was killed has another one, and what it left is then for ``lab.testbed.docker.cleaning``.
+container that was killed has another one, and what it left is then for ``lab.testbed.docker.sidecar.cleaning``.
 """
 
 import contextlib
@@ -20,9 +20,9 @@ from lab.testbed import sink
 from lab.testbed.agent.hosted import SINK, Premises
 from lab.testbed.agent.rpc import receive_with_fds, send_with_fds
 from lab.testbed.agent.service import serve_node
-from lab.testbed.docker import roads
-from lab.testbed.docker.seat import FOLDER, READY, SOCKET, Hello, Seat
-from lab.testbed.docker.services import ForkedServices
+from lab.testbed.docker.inner import roads
+from lab.testbed.docker.inner.seat import FOLDER, READY, SOCKET, Hello, Seat
+from lab.testbed.docker.inner.services import ForkedServices
 from lab.testbed.names import CLIENT
 from lab.testbed.restore import restore
 from lab.testbed.sockets import SocketTable

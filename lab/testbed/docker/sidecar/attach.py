@@ -28,13 +28,16 @@ from lab.testbed.agent.hosted import CAPTURE, FIREWALL, pack
 from lab.testbed.agent.nodes import AgentNode
 from lab.testbed.agent.rpc import Channel
 from lab.testbed.docker import engine as engines
-from lab.testbed.docker import image, parting, reaper, refusals
-from lab.testbed.docker.attached import NODE
+from lab.testbed.docker import refusals
+from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.docker.images import image
+from lab.testbed.docker.inner.seat import CAPTURES, FOLDER, Nic, Seat
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.reception import Reception, shared_path
-from lab.testbed.docker.seat import CAPTURES, FOLDER, Nic, Seat
-from lab.testbed.docker.target import find_target
+from lab.testbed.docker.sidecar import parting
+from lab.testbed.docker.sidecar.attached import NODE
+from lab.testbed.docker.sidecar.target import find_target
 from lab.testbed.docker.wire import Api, Refused
 from lab.testbed.names import CLIENT, Addresses
 from lab.testbed.ports import CaptureSummary, CutReceipt, SocketTrack
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 
 _UP_TIMEOUT_S = 60.0
 _DRAIN_TIMEOUT_S = 120.0
-_MODULE = "lab.testbed.docker.attached"
+_MODULE = "lab.testbed.docker.sidecar.attached"
 _READ_ONLY = ("/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sysrq-trigger")
 """An engine's own list without /proc/sys: the sink may need IPv6 switched on for its device."""
 

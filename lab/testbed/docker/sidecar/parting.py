@@ -25,7 +25,7 @@ TARGET: Final = f"{LAB}.target"
 CAPABILITIES: Final = ("NET_ADMIN", "NET_RAW")
 """Rules, routes and the device; packet sockets."""
 
-_MODULE: Final = "lab.testbed.docker.cleaning"
+_MODULE: Final = "lab.testbed.docker.sidecar.cleaning"
 _ALIVE = ("running", "paused", "restarting")
 _GRACE_S = 5
 _SLOW_S = 30.0

@@ -1,7 +1,7 @@
 """Inside the reaper's container: waits until its owner has ended, then removes everything of that owner.
 
-Usage: ``python -m lab.testbed.docker.reaping NAME API-VERSION IDENTITY BOOT``. The engine's socket and the folder with
-the owner's socket are mounted where ``ENGINE`` and ``FOLDER`` say.
+Usage: ``python -m lab.testbed.docker.cleanup.reaping NAME API-VERSION IDENTITY BOOT``. The engine's socket and the
+folder with the owner's socket are mounted where ``ENGINE`` and ``FOLDER`` say.
 """
 
 import http.client
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from lab.testbed.docker.cleanup.removal import remove_all_of
 from lab.testbed.docker.labels import Owner
-from lab.testbed.docker.removal import remove_all_of
 from lab.testbed.docker.wire import Api, Refused
 
 ENGINE: Final = "/run/blackhole-lab/engine.sock"

@@ -8,7 +8,7 @@ The image of blackhole-lab {lab.__version__}. Its command is a module of the lab
   lab.control.serve --help            the router's controller, with its HTTP API
   lab.programs.client HOST PORT       the lab's own client
   lab.programs.server PORT            the lab's own server
-  lab.testbed.docker.route --help     sends a container's packets through the router
+  lab.testbed.docker.inner.route --help     sends a container's packets through the router
 
 `lab run --backend docker` and compose.yaml start the containers that belong together.
 """

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.core.errors import EnvironmentNotReady, LabError
-from lab.testbed.docker import reaping, refusals, standby
+from lab.testbed.docker import refusals
+from lab.testbed.docker.cleanup import reaping, standby
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import REAPER, labels, own
 from lab.testbed.owner import own_identity
@@ -32,7 +33,7 @@ from lab.testbed.runtime import runtime_folder
 START_TIMEOUT_S: Final = 60.0
 
 _END_TIMEOUT_S: Final = 5.0
-_BOOT: Final = "import sys; sys.path[:] = {path!r}; from lab.testbed.docker.standby import main; main()"
+_BOOT: Final = "import sys; sys.path[:] = {path!r}; from lab.testbed.docker.cleanup.standby import main; main()"
 _FIX: Final = "lab image build"
 _LONGEST_LINE: Final = 1 << 16
 

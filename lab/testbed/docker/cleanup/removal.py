@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from lab.testbed.docker.labels import ROLE, Owner, of_owner, owner_of
-from lab.testbed.docker.parting import ATTACH, NotRestored, part
+from lab.testbed.docker.sidecar.parting import ATTACH, NotRestored, part
 from lab.testbed.docker.wire import Api, Refused
 
 AT_ONCE = 8

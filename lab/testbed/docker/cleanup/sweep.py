@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lab.core.errors import LabError
 from lab.testbed.docker import refusals
+from lab.testbed.docker.cleanup.removal import Thing, find, remove
 from lab.testbed.docker.labels import is_gone, of_lab
-from lab.testbed.docker.removal import Thing, find, remove
 from lab.testbed.docker.wire import Api, Refused
 
 

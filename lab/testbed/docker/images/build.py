@@ -16,8 +16,8 @@ from typing import Any
 
 import lab
 from lab.core.errors import EnvironmentNotReady, LabError
-from lab.testbed.docker import context, image
 from lab.testbed.docker.engine import Engine, engine_errors, has_image
+from lab.testbed.docker.images import context, image
 
 Tell = Callable[[str], None]
 """Takes a line of progress."""
