@@ -152,6 +152,13 @@ def replug(things: Things) -> None:
     things.network("right").connect(things.holder("server"))
 
 
+def drop_before_the_router(things: Things) -> None:
+    """Another hole on the way, in the client's own node, which nobody was told of."""
+    rule = ["iptables-legacy", "-w", "-A", "OUTPUT", "-p", "tcp", "--dport", str(PORT), "-j", "DROP"]
+    status, said = things.holder("client").exec_run(rule)
+    assert status == 0, said
+
+
 OWN = own(watch_s=WATCH_S)
 
 QUICK: dict[str, Case] = {
@@ -170,6 +177,7 @@ SLOW: dict[str, Case] = {
     "clock stepped": Case(OWN, summary=stepped, images=False),
     "paused": Case(programs(), mishap=lambda things: things.program("client").pause()),
     "killed": Case(programs(), mishap=lambda things: things.program("server").kill()),
+    "dropped before the router": Case(programs(), mishap=drop_before_the_router),
     "stopped": Case(programs(), mishap=lambda things: things.program("client").stop(timeout=1)),
     "program removed": Case(programs(), mishap=lambda things: things.program("server").remove(force=True)),
     "restarted": Case(programs(), mishap=lambda things: things.program("server").restart(timeout=0)),
@@ -290,6 +298,7 @@ def test_an_image_that_is_not_there_is_named_before_anything_is_made(tmp_path: P
         ("clock stepped", "clocks-steady"),
         ("paused", "left-alone"),
         ("killed", "left-alone"),
+        ("dropped before the router", "client's own node does not let the flow's packets out"),
         ("stopped", "left-alone"),
         ("program removed", "of the container of"),
         ("restarted", "left-alone"),
