@@ -152,9 +152,9 @@ def replug(things: Things) -> None:
     things.network("right").connect(things.holder("server"))
 
 
-def drop_before_the_router(things: Things) -> None:
+def drop_before_the_router(things: Things, *match: str) -> None:
     """Another hole on the way, in the client's own node, which nobody was told of."""
-    rule = ["iptables-legacy", "-w", "-A", "OUTPUT", "-p", "tcp", "--dport", str(PORT), "-j", "DROP"]
+    rule = ["iptables-legacy", "-w", "-A", "OUTPUT", "-p", "tcp", "--dport", str(PORT), *match, "-j", "DROP"]
     status, said = things.holder("client").exec_run(rule)
     assert status == 0, said
 
@@ -178,6 +178,9 @@ SLOW: dict[str, Case] = {
     "paused": Case(programs(), mishap=lambda things: things.program("client").pause()),
     "killed": Case(programs(), mishap=lambda things: things.program("server").kill()),
     "dropped before the router": Case(programs(), mishap=drop_before_the_router),
+    "data dropped before the router": Case(
+        programs(), mishap=lambda things: drop_before_the_router(things, "-m", "length", "--length", "60:1500")
+    ),
     "stopped": Case(programs(), mishap=lambda things: things.program("client").stop(timeout=1)),
     "program removed": Case(programs(), mishap=lambda things: things.program("server").remove(force=True)),
     "restarted": Case(programs(), mishap=lambda things: things.program("server").restart(timeout=0)),
@@ -299,6 +302,7 @@ def test_an_image_that_is_not_there_is_named_before_anything_is_made(tmp_path: P
         ("paused", "left-alone"),
         ("killed", "left-alone"),
         ("dropped before the router", "client's own node does not let the flow's packets out"),
+        ("data dropped before the router", "client-counters-agree"),
         ("stopped", "left-alone"),
         ("program removed", "of the container of"),
         ("restarted", "left-alone"),
