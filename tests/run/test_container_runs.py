@@ -68,7 +68,7 @@ class Things:
     def _containers(self, role: str) -> "list[Container]":
         return list(
             self.engine.client.containers.list(
-                all=True, filters={"label": [*of_testbed(self._testbed.name), f"{ROLE}={role}"]}
+                all=True, ignore_removed=True, filters={"label": [*of_testbed(self._testbed.name), f"{ROLE}={role}"]}
             )
         )
 
