@@ -231,7 +231,10 @@ def test_the_far_kernel_gives_up_by_itself_when_its_own_rule_says(runs: Batch, n
     assert lost_s is not None
     assert gone_at is not None
     assert told == "ETIMEDOUT"
-    assert due.window_s[0] - TICK_S <= gone_at - cut_at - lost_s <= due.window_s[1] + TICK_S
+    # It died between the last look that saw it and the first that did not; on a busy machine these lie apart.
+    seen_at = max(event["at"] for event in events if event.get("sample") == port)
+    assert due.window_s[0] - TICK_S <= gone_at - cut_at - lost_s
+    assert seen_at - cut_at - lost_s <= due.window_s[1] + TICK_S
 
 
 def test_the_far_ends_copies_on_the_uplink_are_its_kernels_own_count(runs: Batch) -> None:

@@ -1,0 +1,25 @@
+"""Marks the tests that make containers: ``make test`` runs them apart from those that compare the host with itself."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+CONTAINERS = (
+    "containers/",
+    "repro/",
+    "robustness/test_docker_kills.py",
+    "run/test_container_runs.py",
+    "run/test_uplink.py",
+    "testbed/docker/",
+    "testcontainers/",
+)
+"""Where those are."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark by place, so that no test of a folder can forget it."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)).startswith(CONTAINERS):
+            item.add_marker("containers")
