@@ -27,8 +27,8 @@ FIRSTS = 3
 GOAL = 1.3
 """How many times as long as the script the lab may take, up and down together."""
 
-WAITS = ("python3", "-c", "import signal; signal.pause()")
-"""A program that stays; the images have nothing else in them for sure."""
+LISTENS = ("5000",)
+"""What the users' image is told; its program stays until it is removed."""
 
 Sides = list[tuple[float, float]]
 """Seconds up and down, per round."""
@@ -50,11 +50,11 @@ def lab_image(engine: Engine) -> str:
 
 
 @pytest.fixture(scope="module")
-def demo_images(engine: Engine) -> Images:
-    """Users' images."""
-    if not all(has_image(engine, demo_image(role)) for role in ("client", "server")):
-        do_without("There are no demo images; lab image build")
-    return Images(demo_image("client"), demo_image("server"))
+def users_images(engine: Engine) -> Images:
+    """A server for both ends, since it waits for nobody."""
+    if not has_image(engine, demo_image("server")):
+        do_without("There is no demo image; lab image build")
+    return Images(demo_image("server"), demo_image("server"))
 
 
 def test_up_and_down_against_docker_run(lab_image: str, tmp_path: Path, figures: Callable[[Figure], None]) -> None:
@@ -75,10 +75,10 @@ def test_up_and_down_against_docker_run(lab_image: str, tmp_path: Path, figures:
 
 
 def test_up_and_down_with_users_images(
-    lab_image: str, demo_images: Images, tmp_path: Path, figures: Callable[[Figure], None]
+    lab_image: str, users_images: Images, tmp_path: Path, figures: Callable[[Figure], None]
 ) -> None:
     """The same with a program of the user's in both ends, and the lab's side container beside each."""
-    ours, theirs = _in_turns(demo_images, lab_image, tmp_path)
+    ours, theirs = _in_turns(users_images, lab_image, tmp_path)
     _compare("containers with users' images, n-th testbed", ours, theirs, figures)
 
 
@@ -154,7 +154,7 @@ def _until_all_answer(testbed: DockerTestbed, images: Images) -> None:
     ends = [testbed.server, testbed.client]
     if images.client:
         for node in ends:
-            node.spawn(WAITS)
+            node.spawn(LISTENS)
     for node in (*ends, testbed.router):
         node.read_sysctl("net.ipv4.ip_forward")
     for node in ends if images.client else ():

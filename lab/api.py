@@ -13,7 +13,7 @@ from lab.core.errors import UsageError
 from lab.core.fault import Cut, Scope
 from lab.core.profiles import Profile, profile_named
 from lab.report.record import Record
-from lab.run.backend import opener
+from lab.run.backend import name_of, opener
 from lab.run.outside import resolve
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
@@ -95,9 +95,8 @@ def blackhole(
         sysctls=sysctls or {},
         ipv6=ipv6,
     )
-    return Run(
-        spec, opener(backend, leads_outside=outside is not None), out=None if out is None else Path(out)
-    ).execute()
+    opened = opener(backend, leads_outside=outside is not None)
+    return Run(spec, opened, out=None if out is None else Path(out), backend=name_of(opened)).execute()
 
 
 def _member(kind: type[Member], value: str) -> Member:

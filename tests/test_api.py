@@ -23,7 +23,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunSpec, Path | None]]:
     runs: list[tuple[RunSpec, Path | None]] = []
 
     class FakeRun:
-        def __init__(self, spec: RunSpec, _open: object, *, out: Path | None) -> None:
+        def __init__(self, spec: RunSpec, _open: object, *, out: Path | None, backend: str) -> None:
+            assert backend in ("netns", "docker")
             runs.append((spec, out))
 
         def execute(self) -> Record:

@@ -19,11 +19,12 @@ def clean(
     their owner died, and containers, networks and volumes whose reaper was killed as well. A container
     that a killed `lab attach` had joined is restored. Exits with 5 where something could not be removed.
     """
+    from lab.cli.output import console
     from lab.core.errors import EnvironmentNotReady
     from lab.testbed import sweep
 
     found = sweep.find_on_engines()
-    removed = sweep.sweep()
+    removed = sweep.sweep(console.print)
     left = sweep.await_removal(found, sweep.PATIENCE_S)
     if json:
         print_json({"removed": [_as_json(one) for one in removed], "left": [_as_json(one) for one in left]})

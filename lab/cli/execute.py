@@ -53,12 +53,12 @@ def execute(
     from lab.report.build import rebuild
     from lab.report.record import Outcome
     from lab.report.summary import summarise
-    from lab.run.backend import opener
+    from lab.run.backend import name_of, opener
     from lab.run.runner import Run
 
     outside = spec.uplink is not None
     opened = opener(backend, images, lambda line: console.print(line, style="dim"), leads_outside=outside)
-    run = Run(spec, opened, out=out)
+    run = Run(spec, opened, out=out, backend=name_of(opened))
     try:
         with narrator or progress(console) as run.tell:
             record = run.execute()

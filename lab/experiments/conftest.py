@@ -45,6 +45,7 @@ class Batch:
     def __init__(self, folder: Path, backend: str, gate: threading.BoundedSemaphore) -> None:
         self._folder = folder
         self._open = opener(backend)
+        self._backend = backend
         self._stop = threading.Event()
         usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
@@ -65,7 +66,8 @@ class Batch:
         """A run that was disturbed says INVALID, which is no result: it is done again, and that is reported."""
         first = out
         while True:
-            record = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate).execute()
+            run = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate, backend=self._backend)
+            record = run.execute()
             reasons = self.again.get(name, [])
             if not record.disturbed or len(reasons) >= TRIES_AGAIN:
                 return record
@@ -137,11 +139,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if batch is not None and config.getoption("lab_table", None) is not None:
         config.option.lab_table.write_text(as_table(batch.done()), encoding="utf-8")
         terminalreporter.line(f"predicted and observed: {config.option.lab_table}")
-    if batch is not None and twin is not None and config.getoption("lab_equivalence", None) is not None:
+    if batch is not None and twin is not None:
         others = twin.done()
         both = {name: (record, others[name]) for name, record in batch.done().items() if name in others}
-        config.option.lab_equivalence.write_text(equivalence.as_table(both), encoding="utf-8")
-        terminalreporter.line(f"both backends compared: {config.option.lab_equivalence}")
+        terminalreporter.section("namespaces and containers compared")
+        terminalreporter.line(equivalence.summary(both))
+        if (page := config.getoption("lab_equivalence", None)) is not None:
+            page.write_text(equivalence.as_table(both), encoding="utf-8")
+            terminalreporter.line(f"each of them: {page}")
     again = {name: reasons for one in (batch, twin) if one is not None for name, reasons in one.again.items()}
     if again:
         terminalreporter.section("INVALID and run again")

@@ -54,6 +54,9 @@ class Pair:
     name: str
     """client or server."""
 
+    hz: int
+    """Of the kernel that both ran on."""
+
     netns: End
     docker: End
 
@@ -61,7 +64,7 @@ class Pair:
     def tick_s(self) -> float:
         """One bucket of the timer wheel for the longest wait that either run had."""
         longest = max(self.netns.longest_wait_s, self.docker.longest_wait_s)
-        return granularity(to_jiffies(longest)) / DEFAULT_HZ
+        return granularity(to_jiffies(longest, self.hz)) / self.hz
 
     @property
     def apart_s(self) -> float | None:
@@ -109,7 +112,7 @@ def compare(netns: Record, docker: Record) -> tuple[Pair, ...]:
     pairs = []
     for name in ("client", "server"):
         ends = [_end(getattr(record.prediction, name), getattr(record.observation, name)) for record in (netns, docker)]
-        pairs.append(Pair(name, *ends))
+        pairs.append(Pair(name, netns.settings.hz or DEFAULT_HZ, *ends))
     return tuple(pairs)
 
 
@@ -125,10 +128,11 @@ def differences(netns: Record, docker: Record) -> list[str]:
 def as_table(runs: Mapping[str, tuple[Record, Record]]) -> str:
     """One row for each end that gave up, or the client's where none did."""
     rows = [row for name, pair in runs.items() for row in _rows(name, *pair)]
-    return HEAD.format(summary=_summary(runs)) + "\n".join(rows) + "\n"
+    return HEAD.format(summary=summary(runs)) + "\n".join(rows) + "\n"
 
 
-def _summary(runs: Mapping[str, tuple[Record, Record]]) -> str:
+def summary(runs: Mapping[str, tuple[Record, Record]]) -> str:
+    """All comparisons in one sentence."""
     unequal = sum(1 for pair in runs.values() if differences(*pair))
     apart = [pair for both in runs.values() for pair in compare(*both) if pair.apart_s is not None]
     kernels = {both[0].versions.kernel for both in runs.values()}

@@ -53,6 +53,11 @@ def opener(
     return open_netns if choose(backend, tell) == "netns" else open_docker()
 
 
+def name_of(opened: Opener) -> str:
+    """Which backend an opener of this module brings up."""
+    return "netns" if opened is open_netns else "docker"
+
+
 def open_netns(spec: TestbedSpec) -> Testbed:
     """A testbed in namespaces."""
     from lab.testbed.netns import open_testbed

@@ -57,6 +57,7 @@ class Run:
         stop: Set by another thread to end the run early; its record is then INVALID.
         start_gate: Held while testbed and programs start, which is when a run needs a processor; many runs at once
             share one, so that none's start-up delays another's dating.
+        backend: What ``open_testbed`` brings up, for the record of a run that gets no testbed.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Run:
         tell: Callable[[Observation], None] = lambda _: None,
         stop: threading.Event | None = None,
         start_gate: AbstractContextManager[object] | None = None,
+        backend: str = "netns",
     ) -> None:
         self.spec = spec
         self.tell = tell
@@ -77,7 +79,7 @@ class Run:
         self._programs: dict[str, Process] = {}
         self._before: Mapping[str, Counters] = {}
         hz = read_hz()
-        self._known = Known(spec=spec, backend="netns", versions=versions(), hz=hz, started_at=time.time(), settings={})
+        self._known = Known(spec=spec, backend=backend, versions=versions(), hz=hz, started_at=time.time(), settings={})
         self.folder = RunFolder.create(spec.name, started=datetime.now(UTC).astimezone(), out=out)
         # At once, so that there is no moment at which a folder has none.
         self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))

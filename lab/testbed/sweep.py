@@ -7,7 +7,7 @@ that cannot end because it was stopped, and what is on a Docker engine although 
 import os
 import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,8 +56,11 @@ def find_on_engines() -> list[Leftover]:
     return [_thing(one) for api in engines.local_engines() for one in engines.find_stale(api)]
 
 
-def sweep() -> list[Leftover]:
+def sweep(tell: Callable[[str], None] = lambda _: None) -> list[Leftover]:
     """Remove what ``find`` finds.
+
+    Args:
+        tell: Hears where it could not be looked.
 
     Returns:
         What was removed; not what went by itself meanwhile.
@@ -67,7 +70,7 @@ def sweep() -> list[Leftover]:
     folders = [_folder(path) for path in runtime.stale() if runtime.remove_stale(path)]
     processes = [_process(pid, owner) for pid, owner in _orphans() if _end(pid, owner)]
     # Last, because an engine can fail.
-    return folders + processes + [_thing(one) for api in engines.local_engines() for one in engines.sweep(api)]
+    return folders + processes + [_thing(one) for api in engines.local_engines(tell) for one in engines.sweep(api)]
 
 
 def await_removal(found: Collection[Leftover], timeout_s: float) -> list[Leftover]:

@@ -1,6 +1,7 @@
 """lab clean: what was removed, for people and for scripts."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -13,7 +14,7 @@ LEFT = Leftover("folder", "/run/user/1000/blackhole-lab/7:8:9-1", "7:8:9")
 
 
 def clean(monkeypatch: pytest.MonkeyPatch, removed: list[Leftover], *options: str) -> Result:
-    monkeypatch.setattr(sweep, "sweep", lambda: removed)
+    monkeypatch.setattr(sweep, "sweep", lambda _tell: removed)
     monkeypatch.setattr(sweep, "find_on_engines", list)
     return CliRunner().invoke(app, ["clean", *options])
 
@@ -40,12 +41,24 @@ def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_an_engine_that_was_named_and_does_not_answer_is_told_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nowhere.sock")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    result = CliRunner().invoke(app, ["clean"])
+
+    assert result.exit_code == 0
+    assert result.stdout == "Nothing was left behind.\n"
+    assert "Containers were not looked for. There is no Docker engine" in " ".join(result.stderr.split())
+
+
 STUCK = Leftover("container", "clever_name", "7:8:9")
 
 
 def clean_with(monkeypatch: pytest.MonkeyPatch, looks: list[list[Leftover]], *options: str) -> Result:
     """What each look at the engine finds, the last one for ever."""
-    monkeypatch.setattr(sweep, "sweep", list)
+    monkeypatch.setattr(sweep, "sweep", lambda _tell: [])
     monkeypatch.setattr(sweep, "find_on_engines", lambda: looks.pop(0) if len(looks) > 1 else looks[0])
     monkeypatch.setattr(sweep, "PATIENCE_S", 1.0)
     return CliRunner().invoke(app, ["clean", *options])

@@ -38,7 +38,8 @@ def ending(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Ends], 
 
     def arrange(end: Ends) -> Path:
         class FakeRun:
-            def __init__(self, spec: RunSpec, _open: object, *, out: Path | None) -> None:
+            def __init__(self, spec: RunSpec, _open: object, *, out: Path | None, backend: str) -> None:
+                assert backend in ("netns", "docker")
                 self.folder = RunFolder.create(spec.name, started=datetime.now(UTC), out=out)
                 self.tell: object = None
 

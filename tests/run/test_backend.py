@@ -1,10 +1,14 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, LabError, UsageError
+from lab.report.folder import RunFolder
 from lab.run import backend
-from lab.run.backend import Images, choose, opener
+from lab.run.backend import Images, choose, name_of, open_docker, opener
+from lab.run.runner import Run
+from lab.run.spec import Program, RunSpec
 from lab.testbed.docker import engine
 from lab.testbed.ports import TestbedSpec
 
@@ -62,3 +66,13 @@ def test_auto_takes_containers_where_the_server_is_outside(monkeypatch: pytest.M
 
 def test_who_names_a_backend_gets_it_even_if_it_has_no_way_out() -> None:
     assert opener("netns", leads_outside=True) is backend.open_netns
+
+
+def test_a_run_that_gets_no_testbed_says_which_it_was_to_have(tmp_path: Path) -> None:
+    spec = RunSpec(server=Program(("true",)), client=Program(("true",)), port=5000)
+    refused = refuse(EnvironmentNotReady("There is no engine.", fix="start one"))
+
+    with pytest.raises(EnvironmentNotReady):
+        Run(spec, refused, out=tmp_path, backend=name_of(open_docker())).execute()
+
+    assert RunFolder(tmp_path).read_record().backend == "docker"

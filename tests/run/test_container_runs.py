@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lab.core.errors import LabError
+from lab.core.errors import EnvironmentNotReady, LabError, UsageError
 from lab.core.fault import Fault
 from lab.core.timeline import Observation
 from lab.report.folder import RunFolder
 from lab.report.record import Outcome, Record
+from lab.run.backend import Images as BackendImages
+from lab.run.backend import open_docker
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
 from lab.testbed.docker.engine import Engine
@@ -159,6 +161,7 @@ QUICK: dict[str, Case] = {
     "paused for a moment": Case(programs(), mishap=blink),
     "terminated": Case(programs(), mishap=lambda things: things.program("server").kill("SIGTERM")),
     "server unplugged": Case(programs(), mishap=fewer_networks),
+    "server ends at once": Case(replace(programs(), server=Program(("lab.programs.nosuch",)))),
 }
 
 SLOW: dict[str, Case] = {
@@ -255,6 +258,27 @@ def test_with_nothing_in_its_way_a_run_of_images_is_confirmed(quick: Batch) -> N
 )
 def test_a_run_that_is_spoilt_is_invalid_says_why_and_leaves_nothing(quick: Batch, name: str, said: str) -> None:
     spoilt(quick, name, said)
+
+
+def test_a_server_that_ends_at_once_is_named_by_its_image_with_what_it_said(quick: Batch) -> None:
+    spoilt(quick, "server ends at once", "ended with status 1 before it listened. Its last lines: ")
+
+    error, record = quick.cases["server ends at once"].error, quick["server ends at once"]
+    assert isinstance(error, UsageError)
+    assert "No module named lab.programs.nosuch" in (record.reason or "")
+    assert "No module named lab.programs.nosuch" in (quick.folder / "server ends at once" / "server.log").read_text()
+
+
+def test_an_image_that_is_not_there_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    with require_engine() as engine:
+        require_lab_image(engine)
+    run = Run(programs(), open_docker(BackendImages(server="nosuch/image:1")), out=tmp_path / "out")
+    with pytest.raises(EnvironmentNotReady) as caught:
+        run.execute()
+
+    assert caught.value.fix == "docker pull nosuch/image:1"
+    assert RunFolder(tmp_path / "out").read_record().outcome is Outcome.INVALID
+    assert not (tmp_path / "out" / "left.pcapng").exists()
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import secrets
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 CAPABILITY = "SYS_PTRACE"
 START_TIMEOUT_S = 20.0
+
+_LOOK_S = 0.25
+"""How often a waiting thread asks whether the container still runs."""
 
 _MODULE = "lab.testbed.docker.inspector"
 
@@ -57,6 +61,7 @@ class Inspector:
         self._shared = shared
         self._container: Container | None = None
         self._channel: Channel | None = None
+        self._closed = False
         self._starting = threading.Thread(target=self._start, name="lab-inspector", daemon=True)
         self._starting.start()
 
@@ -74,29 +79,51 @@ class Inspector:
 
     def close(self) -> None:
         """Remove it; idempotent."""
-        from docker.errors import NotFound
-
+        self._closed = True
         self._starting.join(START_TIMEOUT_S)
         if self._channel is not None:
             self._channel.close()
             self._channel = None
+        self._remove()
+
+    def _remove(self) -> None:
+        from docker.errors import NotFound
+
         if self._container is not None:
             with engine_errors("removing an inspector"), contextlib.suppress(NotFound):
                 self._container.remove(force=True, v=True)
             self._container = None
 
     def _start(self) -> None:
-        """Bring it up, unless the program has ended meanwhile."""
+        """Bring it up, unless the program has ended meanwhile; whatever fails, no container stays that nobody knows."""
         with contextlib.suppress(LabError, OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(self._path))
             self._path.chmod(0o777)
             listener.listen(1)
-            listener.settimeout(START_TIMEOUT_S / 2)
             self._create()
-            near, _ = listener.accept()
-            near.settimeout(None)
-            self._channel = Channel(near, "The inspector")
+            near = self._accept(listener)
+            if near is not None:
+                near.settimeout(None)
+                self._channel = Channel(near, "The inspector")
         self._path.unlink(missing_ok=True)
+        if self._closed or self._channel is None:
+            # Closed before this thread was done, or of no use: a program that has ended cannot be looked into.
+            with contextlib.suppress(LabError):
+                self._remove()
+
+    def _accept(self, listener: socket.socket) -> socket.socket | None:
+        """Its connection; None where its container ended, as it does with the program that it looks into."""
+        deadline = time.monotonic() + START_TIMEOUT_S / 2
+        listener.settimeout(_LOOK_S)
+        while time.monotonic() < deadline and not self._closed:
+            with contextlib.suppress(TimeoutError):
+                return listener.accept()[0]
+            assert self._container is not None
+            with engine_errors("looking at an inspector"):
+                self._container.reload()
+            if self._container.status == "exited":
+                return None
+        return None
 
     def _create(self) -> None:
         from docker.types import Mount

@@ -183,7 +183,12 @@ class Launcher:
                 stdin_open=True,
                 labels=dict(self._joining.labels),
             )
-            stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 1})
+            try:
+                stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1, "logs": 1})
+            except BaseException:
+                # Nobody else knows of it yet.
+                container.remove(force=True)
+                raise
         process = ContainerProcess(
             self._channel, list(argv) or [f"image {self._joining.image}"], container, stream, self._on_signal
         )

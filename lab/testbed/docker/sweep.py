@@ -5,7 +5,8 @@ engine was stopped meanwhile, or the machine.
 """
 
 import http.client
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from lab.core.errors import LabError
 from lab.testbed.docker import refusals
@@ -39,13 +40,19 @@ def sweep(api: Api) -> list[Thing]:
     return remove(api, find_stale(api))
 
 
-def local_engines() -> Iterator[Api]:
-    """The engine of this machine, where there is one and this user may use it; else nothing."""
-    from lab.testbed.docker.engine import connect
+def local_engines(tell: Callable[[str], None] = lambda _: None) -> Iterator[Api]:
+    """The engine of this machine, where there is one and this user may use it; else nothing.
+
+    Args:
+        tell: Hears why there is none, where one could be expected: DOCKER_HOST is set, or it has left its socket.
+    """
+    from lab.testbed.docker.engine import DEFAULT_ADDRESS, address, connect
 
     try:
         engine = connect()
-    except LabError:
+    except LabError as error:
+        if address() != DEFAULT_ADDRESS or Path(DEFAULT_ADDRESS.removeprefix("unix://")).exists():
+            tell(f"Containers were not looked for. {error.message}")
         return
     with engine:
         # Elsewhere, other processes have the same ids.

@@ -192,7 +192,7 @@ class DockerTestbed:
             self._engine,
             self._name,
             [container.get_container_id() for container in self._holders.values()],
-            {str(link.network.id): link.name for link in self._made},
+            {str(link.network.id): link.name for link in self._made.values()},
         )
         self._stack.callback(lookout.close)
         return lookout
