@@ -12,7 +12,8 @@ def is_limited(record: Record) -> bool:
 def verdict(record: Record) -> str:
     """Why the outcome is what it is."""
     if record.outcome is not Outcome.CONFIRMED:
-        return record.reason or "the record does not say why"
+        why = record.reason or "the record does not say why"
+        return f"{why}; the machine was too busy for this run: run it again" if record.disturbed else why
     closings = _closings(record)
     if is_limited(record):
         return "; ".join(["as predicted so far", *closings, _still_open(record)])

@@ -10,6 +10,7 @@ from testcontainers.core.waiting_utils import WaitStrategy, WaitStrategyTarget
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.core.socket import SocketSample, TcpState
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.names import NAME_SERVER
 from lab.testcontainers.joining import PodClient
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ LOOK_S = 0.25
 LAST_LINES = 5
 _TAIL = "Its last lines: "
 LISTEN_TIMEOUT_S = 60
-_ENGINES = "127.0.0.11"
-"""Where the engine itself answers names, in every network namespace that it makes."""
-
 _ALIVE = ("created", "running", "restarting")
 
 
@@ -165,7 +163,7 @@ def last_line(container: "DockerContainer") -> str:
 
 def listeners(sockets: Sequence[SocketSample]) -> list[SocketSample]:
     """The listening ones of the container's programs."""
-    return [one for one in sockets if one.state is TcpState.LISTEN and one.local.address != _ENGINES]
+    return [one for one in sockets if one.state is TcpState.LISTEN and one.local.address != NAME_SERVER]
 
 
 def is_loopback(listener: SocketSample) -> bool:
