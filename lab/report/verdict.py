@@ -16,7 +16,7 @@ def verdict(record: Record) -> str:
         return f"{why}; the machine was too busy for this run: run it again" if record.disturbed else why
     closings = _closings(record)
     if is_limited(record):
-        return "; ".join(["as predicted so far", *closings, _still_open(record)])
+        return "; ".join([*(closings or ["as predicted so far"]), _still_open(record)])
     if not closings:
         met = "each end met its fate" if record.uplink is None else "the client met its fate"
         return record.reason or f"{met} as predicted"
