@@ -49,6 +49,9 @@ def nudge(testbed: Testbed, fault: Fault, *, outside: bool = False) -> None:
         fault: What is in force.
         outside: The server is no node of the lab's. Nothing is sent on its behalf: what could provoke it to send would
             have to reach it. The client's nudge is dropped in the hole like everything else.
+
+    Raises:
+        InvalidRun: an end cannot send it.
     """
     if fault.placement is Placement.OWN_OUTPUT:
         return
@@ -56,7 +59,13 @@ def nudge(testbed: Testbed, fault: Fault, *, outside: bool = False) -> None:
     before = testbed.router.matched(fault)
     for direction in nudged:
         node = testbed.client if direction is Direction.FORWARD else testbed.server
-        node.nudge(*fault.flow.ends(direction))
+        try:
+            node.nudge(*fault.flow.ends(direction))
+        except OSError as error:
+            raise InvalidRun(
+                f"The {node.name}'s own node does not let the flow's packets out any more ({error.strerror or error}): "
+                "not only the hole drops them."
+            ) from error
     deadline = time.monotonic() + NUDGE_TIMEOUT_S
     while time.monotonic() < deadline:
         now = testbed.router.matched(fault)

@@ -68,7 +68,7 @@ class Things:
     def _containers(self, role: str) -> "list[Container]":
         return list(
             self.engine.client.containers.list(
-                all=True, filters={"label": [*of_testbed(self._testbed.name), f"{ROLE}={role}"]}
+                all=True, ignore_removed=True, filters={"label": [*of_testbed(self._testbed.name), f"{ROLE}={role}"]}
             )
         )
 
@@ -152,6 +152,13 @@ def replug(things: Things) -> None:
     things.network("right").connect(things.holder("server"))
 
 
+def drop_before_the_router(things: Things, *match: str) -> None:
+    """Another hole on the way, in the client's own node, which nobody was told of."""
+    rule = ["iptables-legacy", "-w", "-A", "OUTPUT", "-p", "tcp", "--dport", str(PORT), *match, "-j", "DROP"]
+    status, said = things.holder("client").exec_run(rule)
+    assert status == 0, said
+
+
 OWN = own(watch_s=WATCH_S)
 
 QUICK: dict[str, Case] = {
@@ -170,6 +177,10 @@ SLOW: dict[str, Case] = {
     "clock stepped": Case(OWN, summary=stepped, images=False),
     "paused": Case(programs(), mishap=lambda things: things.program("client").pause()),
     "killed": Case(programs(), mishap=lambda things: things.program("server").kill()),
+    "dropped before the router": Case(programs(), mishap=drop_before_the_router),
+    "data dropped before the router": Case(
+        programs(), mishap=lambda things: drop_before_the_router(things, "-m", "length", "--length", "60:1500")
+    ),
     "stopped": Case(programs(), mishap=lambda things: things.program("client").stop(timeout=1)),
     "program removed": Case(programs(), mishap=lambda things: things.program("server").remove(force=True)),
     "restarted": Case(programs(), mishap=lambda things: things.program("server").restart(timeout=0)),
@@ -290,6 +301,8 @@ def test_an_image_that_is_not_there_is_named_before_anything_is_made(tmp_path: P
         ("clock stepped", "clocks-steady"),
         ("paused", "left-alone"),
         ("killed", "left-alone"),
+        ("dropped before the router", "client's own node does not let the flow's packets out"),
+        ("data dropped before the router", "client-counters-agree"),
         ("stopped", "left-alone"),
         ("program removed", "of the container of"),
         ("restarted", "left-alone"),

@@ -76,6 +76,17 @@ def test_every_direction_that_is_cut_is_nudged_by_its_sender(cut: Cut, client: b
     assert made.server.nudges == ([(SERVER, CLIENT)] if server else [])
 
 
+def test_an_end_that_cannot_send_it_makes_the_run_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, testbed = nodes(router=FakeRouter(readings=matched(0, 0)))
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(made.server, "nudge", refuse)
+    with pytest.raises(InvalidRun, match=r"server's own node .* \(Operation not permitted\)"):
+        nudge(testbed, FAULT)
+
+
 @pytest.mark.parametrize(("cut", "nudged"), [(Cut.BOTH, True), (Cut.FORWARD, True), (Cut.RETURN, False)])
 def test_nothing_is_sent_on_behalf_of_an_end_that_is_outside(cut: Cut, nudged: bool) -> None:
     made, testbed = nodes(router=FakeRouter(readings=(Matched(n, 0) for n in itertools.count())))

@@ -331,7 +331,10 @@ def test_nothing_of_a_run_is_left_and_a_strangers_network_is_left_as_it_was(runs
     for name in runs.runs:
         assert runs[name]
     labels = {"label": [f"{label}={value}" for label, value in (("dev.blackhole-lab.owner", own_identity()),)]}
-    roles = {c.labels["dev.blackhole-lab.role"] for c in engine.client.containers.list(all=True, filters=labels)}
+    roles = {
+        c.labels["dev.blackhole-lab.role"]
+        for c in engine.client.containers.list(all=True, ignore_removed=True, filters=labels)
+    }
 
     assert roles <= {"outside", "reaper"}
     assert {n.attrs["Labels"]["dev.blackhole-lab.role"] for n in engine.client.networks.list(filters=labels)} == {

@@ -27,6 +27,7 @@ def find_target(engine: Engine, name: str) -> "Container":
             raise _no_such(engine, name) from None
         others = engine.client.containers.list(
             all=True,
+            ignore_removed=True,
             filters={"label": [f"{LAB}=1", f"{ROLE}={parting.ATTACH}", f"{parting.TARGET}={found.id}"]},
         )
     if found.status != "running":
@@ -40,7 +41,8 @@ def find_target(engine: Engine, name: str) -> "Container":
 
 def _no_such(engine: Engine, name: str) -> UsageError:
     # Neither the lab's sidecars and reapers nor its testbeds are what anybody means here.
-    names = sorted(str(one.name) for one in engine.client.containers.list() if LAB not in one.labels)
+    running = engine.client.containers.list(ignore_removed=True)
+    names = sorted(str(one.name) for one in running if LAB not in one.labels)
     return UsageError(f"There is no container {name}; running are: {', '.join(names) or 'none'}.", fix="docker ps")
 
 

@@ -166,7 +166,7 @@ def until(condition: Callable[[], object], timeout_s: float = LONGEST_S) -> None
 
 def sidecars(engine: Engine, pair: Pair) -> list[Any]:
     """The lab's containers that have joined one of the pair's."""
-    found = engine.client.containers.list(all=True, filters={"label": f"{ROLE}={parting.ATTACH}"})
+    found = engine.client.containers.list(all=True, ignore_removed=True, filters={"label": f"{ROLE}={parting.ATTACH}"})
     ours = {pair.client.id, pair.server.id}
     return [one for one in found if one.labels[parting.TARGET] in ours]
 
