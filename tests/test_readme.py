@@ -43,7 +43,7 @@ def lab(*words: str, cwd: Path = ROOT) -> str:
 
 
 def test_the_prediction_shown_is_what_the_command_prints() -> None:
-    shown = block_with("$ .venv/bin/lab predict\n").removeprefix("$ .venv/bin/lab predict\n")
+    shown = block_with("$ lab predict\n").removeprefix("$ lab predict\n")
     printed = lab("predict")
     assert [line.rstrip() for line in printed.strip().splitlines()] == shown.strip().splitlines()
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lab.cli.narrator import KIND_NAMES
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -63,6 +65,8 @@ def attach(
         for check in result.checks:
             if not check.ok:
                 print_out(f"not proved: {check.name}: {check.detail}")
+        if result.proved:
+            print_out(f"Proved: all {len(result.checks)} checks hold.")
         print_out(f"{container} is as it was. Everything is in {folder}/")
     if result.ended == "interrupted":
         raise KeyboardInterrupt
@@ -86,11 +90,33 @@ def _perform(spec: Any, container: str, firewall: str, out: Path | None, console
 
     narrator = _Narrator(console)
     try:
-        with Attachment(container, firewall) as attachment, _interrupt_as_word() as stop:
+        with contextlib.ExitStack() as stack:
+            with _interrupt_told(console, f"Interrupted: leaving the network of {container} ..."):
+                attachment = stack.enter_context(Attachment(container, firewall))
+            stop = stack.enter_context(_interrupt_as_word())
             result = perform(attachment, spec, open_folder, Patience(stop), narrator.tell)
-    except Stopped as stopped:
+    except (KeyboardInterrupt, Stopped) as stopped:
+        if not narrator.has_cut:
+            console.print("Nothing was cut.")
         raise KeyboardInterrupt from stopped
     return result, made[0], attachment.restored_by_other
+
+
+@contextlib.contextmanager
+def _interrupt_told(console: "Console", text: str) -> Iterator[None]:
+    """Ctrl-C says something at once: what was begun takes a while to be undone."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def on_interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        console.print(text)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
@@ -119,15 +145,19 @@ class _Narrator:
     def __init__(self, console: "Console") -> None:
         self._console = console
         self._cut_at = 0.0
+        self.has_cut = False
 
     def tell(self, seen: "Observation") -> None:
         """Tell one observation."""
         match seen.kind:
             case "cut":
-                self._cut_at = seen.at
+                self._cut_at, self.has_cut = seen.at, True
                 self._say(seen, f"CUT. {seen.detail['flow']} goes dark; Ctrl-C heals.", style="bold")
             case "copy":
-                self._say(seen, f"copy {seen.detail['copies']:<3} timer {seen.detail['timer'].lower()}")
+                kind = KIND_NAMES.get(seen.detail["class"] or "", "")
+                self._say(seen, f"copy {seen.detail['copies']:<2}  {kind}".rstrip())
+            case "closed":
+                self._say(seen, "the container's program closed the socket; its kernel goes on", style="bold")
             case "gone":
                 self._say(seen, "the container's socket is gone", style="bold")
             case "heal":
@@ -145,7 +175,9 @@ def _headline(result: "Attached") -> str:
         end = f"recovered {result.traffic.recovered_at - result.cut.done_at:.3f} s after the cut"
     else:
         end = "still there at the end of the watch"
-    return f"{result.fault.flow}: {copies} copies into the hole, the socket {end}."
+    closed = result.closed_at
+    program = "" if closed is None else f"its program closed it {closed - result.cut.done_at:.3f} s after the cut, "
+    return f"{result.fault.flow}: {copies} copies into the hole, {program}the socket {end}."
 
 
 def _summary(result: "Attached", container: str, folder: Path, *, restored_by_other: bool) -> dict[str, Any]:
@@ -175,6 +207,7 @@ def _summary(result: "Attached", container: str, folder: Path, *, restored_by_ot
         "copies": len(copies),
         "copy_times_s": [since(copy.segment.time_s) for copy in copies],
         "copy_classes": [copy.segment_class.value for copy in copies],
+        "closed_s": since(result.closed_at),
         "gone_s": since(result.track.gone_at),
         "recovered_s": since(result.traffic.recovered_at),
         "timers": sorted({sample.timer.name.lower() for sample in result.track.samples if sample.at >= cut_at}),

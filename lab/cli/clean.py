@@ -15,9 +15,9 @@ def clean(
 ) -> None:
     """Remove what a killed run left behind; only the lab's own, and only where its owner has ended.
 
-    A testbed leaves nothing, even when it is killed; this finds runtime folders, fork servers that were stopped when
-    their owner died, and containers, networks and volumes whose reaper was killed as well. A container
-    that a killed `lab attach` had joined is restored. Exits with 5 where something could not be removed.
+    A process that is killed leaves its runtime folder, which holds files only. This removes those, fork servers that
+    were stopped when their owner died, and containers, networks and volumes whose reaper was killed as well. A
+    container that a killed `lab attach` had joined is restored. Exits with 5 where something could not be removed.
     """
     from lab.cli.output import console
     from lab.core.errors import EnvironmentNotReady

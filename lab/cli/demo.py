@@ -36,4 +36,4 @@ def demo(
         reconnect_at_s=1.2,
         ipv6=ipv6,
     )
-    execute(spec, backend=backend, out=out, as_json=json, narrator=narrate(console))
+    execute(spec, backend=backend, out=out, as_json=json, narrator=lambda chosen: narrate(console, chosen))

@@ -33,7 +33,7 @@ def execute(
     out: Path | None,
     as_json: bool,
     images: "Images | None" = None,
-    narrator: AbstractContextManager[Callable[[Observation], None]] | None = None,
+    narrator: Callable[[str], AbstractContextManager[Callable[[Observation], None]]] | None = None,
 ) -> "Record":
     """Run, report, and leave with the outcome's exit code.
 
@@ -43,7 +43,7 @@ def execute(
         out: Folder, or None for a fresh one.
         images: The user's own, for the container backend.
         as_json: Print the record alone on standard output, that of a run that failed too.
-        narrator: Tells what happens while it does; a progress line where None.
+        narrator: Given the backend, tells what happens while it does; a progress line where None.
 
     Raises:
         SystemExit: with the outcome's code, unless it is confirmed.
@@ -60,7 +60,7 @@ def execute(
     opened = opener(backend, images, lambda line: console.print(line, style="dim"), leads_outside=outside)
     run = Run(spec, opened, out=out, backend=name_of(opened))
     try:
-        with narrator or progress(console) as run.tell:
+        with narrator(name_of(opened)) if narrator else progress(console) as run.tell:
             record = run.execute()
         with console.status("Drawing the report ...") if console.is_terminal else nullcontext():
             rebuild(run.folder, record)

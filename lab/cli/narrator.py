@@ -21,10 +21,18 @@ KIND_NAMES = {
 }
 
 
+_PLACES = {"netns": "namespaces of their own", "docker": "containers"}
+
+
 @contextmanager
-def narrate(console: "Console") -> Iterator[Callable[[Observation], None]]:
-    """Yields what tells an observation."""
-    console.print("Bringing up client, router and server in namespaces of their own ...")
+def narrate(console: "Console", backend: str) -> Iterator[Callable[[Observation], None]]:
+    """Yields what tells an observation.
+
+    Args:
+        console: Where to.
+        backend: netns or docker.
+    """
+    console.print(f"Bringing up client, router and server in {_PLACES[backend]} ...")
     yield Narrator(console).tell
 
 

@@ -1,5 +1,6 @@
 """Turns option texts into values, with errors that name the option."""
 
+import difflib
 import enum
 import shlex
 import tomllib
@@ -82,7 +83,9 @@ def enum_value(option: str, kind: type[Member], text: str) -> Member:
         return kind(text)
     except ValueError as error:
         choices = ", ".join(str(member.value) for member in kind)
-        raise UsageError(f"{option} is one of {choices}; {text!r} is none of them.") from error
+        meant = difflib.get_close_matches(text.lower(), [str(member.value) for member in kind], 1)
+        fix = f"{option} {meant[0] if meant else choices.replace(', ', ' or ')}"
+        raise UsageError(f"{option} is one of {choices}; {text!r} is none of them.", fix=fix) from error
 
 
 def sysctls(texts: Sequence[str]) -> dict[str, dict[str, str]]:

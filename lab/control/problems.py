@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from lab.control.models import FaultOrder, FlowName, FlowSelector
 from lab.control.refusals import Refusal
 from lab.core.errors import EnvironmentNotReady, InvalidRun, LabError, Unsupported, UsageError
 
@@ -37,6 +38,13 @@ KINDS = {
     "no-answer": "The router does not answer.",
 }
 """Every problem type and its title; the page at /docs lists them."""
+
+_MEMBERS: Mapping[tuple[str, ...], Sequence[str]] = {
+    (): list(FaultOrder.model_fields),
+    ("flow",): list(FlowName.model_fields),
+    ("select",): list(FlowSelector.model_fields),
+}
+"""What each object of a body may have, by where it is."""
 
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed"}
 
@@ -85,14 +93,32 @@ def install(app: FastAPI) -> None:
 
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        {"pointer": _pointer(one["loc"]), "detail": str(one["msg"]).removeprefix("Value error, ")}
-        for one in error.errors()
-    ]
-    words = "; ".join(f"{one['pointer'] or 'body'}: {one['detail']}" for one in errors)
+    errors = [{"pointer": _pointer(_place(one)), "detail": _in_words(one)} for one in error.errors()]
+    words = "; ".join(f"{one['pointer']}: {one['detail']}" if one["pointer"] else one["detail"] for one in errors)
     is_json = "json" in request.headers.get("content-type", "")
     fix = "GET /openapi.json says what is expected" if is_json else 'send "Content-Type: application/json"'
     return problem(422, "malformed", words, fix=fix, errors=errors)
+
+
+def _place(error: Mapping[str, Any]) -> Sequence[str | int]:
+    # Of a body that is no JSON it is a position in the text, and names no member.
+    where: Sequence[str | int] = error["loc"]
+    return where[:1] if error["type"] == "json_invalid" else where
+
+
+def _in_words(error: Mapping[str, Any]) -> str:
+    """What was wrong, in the words of the other problems and not in those of the library that found it."""
+    where = tuple(error["loc"][1:])
+    match error["type"]:
+        case "json_invalid":
+            return f"the body is no JSON: {error['ctx']['error']}, at character {where[0]}"
+        case "extra_forbidden" if where[:-1] in _MEMBERS:
+            return f"unknown member {where[-1]}; known: {', '.join(_MEMBERS[where[:-1]])}"
+        case "missing":
+            return "this member is missing" if where else "a body was expected, one JSON object"
+        case "model_attributes_type" | "model_type" | "dict_type":
+            return "a JSON object was expected"
+    return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "expected", 1)
 
 
 def _pointer(where: Sequence[str | int]) -> str:

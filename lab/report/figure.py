@@ -37,6 +37,7 @@ from lab.report.lanes import Lane, lanes
 from lab.report.record import Outcome, Record
 from lab.report.timeline import Timeline
 from lab.report.units import brief, seconds
+from lab.report.verdict import is_limited
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -97,7 +98,7 @@ def _draw(record: Record, timeline: Timeline) -> "Figure":
 def _title(figure: "Figure", record: Record) -> None:
     colour = _OUTCOME_COLOURS.get(record.outcome, GREY)
     verdict = record.outcome.value.upper()
-    if record.outcome is Outcome.CONFIRMED and record.ends_unresolved and record.horizon_s is not None:
+    if is_limited(record) and record.horizon_s is not None:
         verdict += f" up to the horizon of {brief(record.horizon_s)}"
     left = LEFT / WIDTH
     figure.text(left, 1 - 20 / HEIGHT, verdict, va="center", fontsize=13, weight="bold", color=colour)

@@ -248,7 +248,8 @@ class Observed(_Part):
     server: EndObservation = EndObservation()
     bystander: Bystander = Bystander()
     reconnected: bool | None = None
-    """Whether a new connection was set up while the old one was dark; None where none was tried."""
+    """Whether a new connection of the lab's own was set up while the old one was dark; None where the lab itself tried
+    none. Connections of the user's own programs are not counted."""
 
     crossed: Crossed = Crossed()
 
@@ -277,7 +278,8 @@ class Record(_Part):
     schema_number: Literal[1] = Field(default=SCHEMA, validation_alias="schema", serialization_alias="schema")
     outcome: Outcome
     reason: str | None = None
-    """One sentence on why the outcome is what it is; always there when it is not confirmed."""
+    """One sentence on why the outcome is what it is; always there when it is not confirmed. A confirmed run has one
+    where a program closed the flow before its kernel would have given up."""
 
     disturbed: bool = False
     """Whether it is INVALID for reasons that a busy machine can cause, so that it is worth repeating."""
@@ -338,6 +340,23 @@ class Record(_Part):
             and seen.gave_up_s is None
             and seen.recovered_s is None
             and _open(branch, self.horizon_s)
+        )
+
+    @property
+    def ends_closed(self) -> tuple[str, ...]:
+        """Ends whose program closed the flow while it was dark, so that its kernel was not put to its last test."""
+        healed_s = self.fault.healed_s
+        ends = (
+            ("client", self.prediction.client.branch, self.observation.client),
+            ("server", self.prediction.server.branch, self.observation.server),
+        )
+        return tuple(
+            name
+            for name, branch, seen in ends
+            if branch is not None
+            and seen.closed_s is not None
+            and seen.gave_up_s is None
+            and (healed_s is None or seen.closed_s < healed_s)
         )
 
     def to_dict(self) -> dict[str, Any]:

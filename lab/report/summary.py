@@ -6,10 +6,12 @@
 from dataclasses import dataclass
 
 from lab.report.doubts import doubts
-from lab.report.record import Activity, Branch, Check, EndObservation, EndPrediction, Outcome, Record
+from lab.report.record import Activity, Branch, Cause, Check, EndObservation, EndPrediction, Outcome, Record
 from lab.report.units import NEVER, brief, count, long, seconds, window
+from lab.report.verdict import is_limited, verdict
 
 UNKNOWN = "-"
+_OF_A_FLOW_LEFT_OPEN = ("gave up", "cause", "copies")
 OUTSIDE = "outside"
 """Not observed, because it is."""
 
@@ -61,8 +63,8 @@ def summarise(record: Record) -> Summary:
     """The summary of a record."""
     return Summary(
         outcome=record.outcome,
-        headline=record.outcome.value.upper() + (" up to the horizon only" if _limited(record) else ""),
-        verdict=_verdict(record),
+        headline=record.outcome.value.upper() + (" up to the horizon only" if is_limited(record) else ""),
+        verdict=verdict(record),
         facts=_facts(record),
         rows=_rows(record),
         checks=record.checks,
@@ -70,32 +72,6 @@ def summarise(record: Record) -> Summary:
         closing=_closing(record),
         artefacts=record.artefacts,
     )
-
-
-def _limited(record: Record) -> bool:
-    return record.outcome is Outcome.CONFIRMED and bool(record.ends_unresolved)
-
-
-def _verdict(record: Record) -> str:
-    if _limited(record):
-        return f"as predicted so far; {'; '.join(_unresolved(record))}"
-    if record.outcome is Outcome.CONFIRMED:
-        met = "each end met its fate" if record.uplink is None else "the client met its fate"
-        return record.reason or f"{met} as predicted"
-    return record.reason or "the record does not say why"
-
-
-def _unresolved(record: Record) -> list[str]:
-    """Why the kernels' predictions were not put to their last test."""
-    horizon = "an unknown time" if record.horizon_s is None else brief(record.horizon_s)
-    closed = {"client": record.observation.client.closed_s, "server": record.observation.server.closed_s}
-    still_open = [end for end in record.ends_unresolved if closed[end] is None]
-    said = [f"after {horizon} the fate of the {' and the '.join(still_open)} was still open"] if still_open else []
-    return said + [
-        f"the {end}'s program closed at {seconds(at_s)}, before its kernel was due"
-        for end in record.ends_unresolved
-        if (at_s := closed[end]) is not None
-    ]
 
 
 def _facts(record: Record) -> tuple[tuple[str, str], ...]:
@@ -147,6 +123,10 @@ def _backend(record: Record) -> str:
 def _rows(record: Record) -> tuple[Row, ...]:
     client = _end(record.prediction.client, record.observation.client, record.horizon_s)
     server = _end(record.prediction.server, record.observation.server, record.horizon_s)
+    client, server = (
+        _unfinished(rows) if end in record.ends_closed else rows
+        for end, rows in (("client", client), ("server", server))
+    )
     if record.uplink is not None and record.fault.cut_at is not None:
         server = _far_end(record.observation.server)
     if {*client.values(), *server.values()} <= {(UNKNOWN, UNKNOWN), ("", UNKNOWN)}:
@@ -164,6 +144,17 @@ def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | Non
         "error": ("", seen.errno or UNKNOWN),
         "noticed": ("", _noticed(seen, horizon_s)),
     }
+
+
+def _unfinished(rows: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Of an end that its program closed first: what was predicted is of a flow that is left open."""
+    if_open = {
+        quantity: f"({predicted})" for quantity, (predicted, _) in rows.items() if quantity in _OF_A_FLOW_LEFT_OPEN
+    }
+    measured = {"copies": f"{rows['copies'][1]} until closed"}
+    if rows["cause"][1] in (UNKNOWN, Cause.NONE.value):
+        measured["cause"] = "closed by program"
+    return {name: (if_open.get(name, said), measured.get(name, seen)) for name, (said, seen) in rows.items()}
 
 
 def _far_end(seen: EndObservation) -> dict[str, tuple[str, str]]:

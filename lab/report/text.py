@@ -23,13 +23,13 @@ def as_text(summary: Summary, *, verbose: bool = False) -> "RenderableType":
 
     Args:
         summary: What to say.
-        verbose: List every check, not just the ones that failed.
+        verbose: List every check, not just the ones that failed, which come first.
     """
     from rich.console import Group
     from rich.text import Text
 
     verdict = Text.assemble((f"{summary.headline}:", _STYLES[summary.outcome]), " ", summary.verdict)
-    checks = summary.checks if verbose else summary.failed
+    checks = (*summary.failed, *(check for check in summary.checks if verbose and check.ok))
     lines = [(("check ok" if check.ok else "check FAILED"), _sentence(check.name, check.detail)) for check in checks]
     lines += [("doubt", doubt) for doubt in summary.doubts]
     artefacts = [("artefacts", ", ".join(summary.artefacts))] if summary.artefacts else []

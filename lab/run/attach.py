@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from lab.core.errors import UsageError
 from lab.core.fault import Cut, Fault, Matched
+from lab.core.segment_class import SegmentClass
 from lab.core.socket import SocketSample
 from lab.core.timeline import Observation
 from lab.core.verdict import Check
 from lab.run.candidates import candidates, choose
+from lab.run.fate import orphaned
 from lab.run.patience import Patience, Stopped
 from lab.run.settle import NUDGE_TIMEOUT_S
 from lab.run.sides import read_side
@@ -87,9 +89,19 @@ class Attached:
     checks: Sequence[Check]
 
     @property
+    def closed_at(self) -> float | None:
+        """When the container's program was first seen to have closed the socket, CLOCK_MONOTONIC."""
+        return closed_at(self.track, self.cut)
+
+    @property
     def proved(self) -> bool:
         """Whether every proof was given."""
         return all(check.ok for check in self.checks)
+
+
+def closed_at(track: SocketTrack, cut: CutReceipt) -> float | None:
+    """When no program was seen to hold the socket any more, CLOCK_MONOTONIC; None where one did to the end."""
+    return next((one.at for one in track.samples if one.at >= cut.began_at and orphaned(one)), None)
 
 
 Tell = Callable[[Observation], None]
@@ -112,7 +124,8 @@ def attach(
         InvalidRun: the container ended meanwhile.
         Stopped: before the cut.
     """
-    chosen = choose(candidates(attachment.sockets(), spec.port), spec.flow, spec.port)
+    sockets = attachment.sockets()
+    chosen = choose(candidates(sockets, spec.port), spec.flow, spec.port, others=candidates(sockets, None))
     interface = attachment.interface(chosen.local, chosen.remote)
     fault = Fault(chosen.flow, spec.direction, placement=chosen.placement)
     folder = open_folder()
@@ -196,6 +209,7 @@ class _Watching:
         self._patience = patience
         self._tell = tell
         self._told = 0
+        self._told_of_close = False
         self._alive_at = cut.done_at
         self.healed: CutReceipt | None = None
         self.bit = True
@@ -220,6 +234,7 @@ class _Watching:
             self._tell(Observation(self.healed.done_at, "lab", "heal", {}))
         track = self._attachment.track(self.fault)
         self._tell_copies(track)
+        self._tell_close(track)
         if track.gone_at is not None:
             self._tell(Observation(track.gone_at, "container", "gone", {"within_s": track.gone_within_s}))
             return "gone"
@@ -241,8 +256,23 @@ class _Watching:
             copies = 0 if base is None or sample.at < self.cut.began_at else sample.total_retrans - base
             if copies > self._told:
                 self._told = copies
-                facts = {"copies": copies, "timer": sample.timer.name, "rto_s": sample.rto_s}
+                facts = {"copies": copies, "class": self._class_of_copy(sample), "rto_s": sample.rto_s}
                 self._tell(Observation(sample.at, "container", "copy", facts))
+
+    def _class_of_copy(self, sample: SocketSample) -> str | None:
+        """Of the copy that left last; None after a heal, where acknowledgments may have asked for it.
+
+        In the dark the timer alone makes copies, and a tail-loss probe is no time-out that the kernel counts.
+        """
+        if self.healed is not None:
+            return None
+        kind = SegmentClass.TIMEOUT_COPY if sample.retransmits else SegmentClass.TAIL_LOSS_PROBE
+        return str(kind.value)
+
+    def _tell_close(self, track: SocketTrack) -> None:
+        if not self._told_of_close and (at := closed_at(track, self.cut)) is not None:
+            self._told_of_close = True
+            self._tell(Observation(at, "container", "closed", {}))
 
 
 def _nudge(attachment: "Attachment", fault: Fault) -> bool:

@@ -1,5 +1,6 @@
 """Which testbed a run gets: the embedded one, containers, or what this machine can do."""
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,13 +40,18 @@ def opener(
 
     Raises:
         UsageError: there is no such backend, or it has no images.
-        EnvironmentNotReady: ``auto``, and neither kind works here.
+        EnvironmentNotReady: ``auto``, and neither kind works here; or an image is missing.
     """
     if backend not in BACKENDS:
-        raise UsageError(f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.")
+        meant = difflib.get_close_matches(backend, BACKENDS, 1) or BACKENDS
+        raise UsageError(
+            f"The backend is one of {', '.join(BACKENDS)}; {backend!r} is none of them.",
+            fix=f"--backend {' or '.join(meant)}",
+        )
     if images:
         if backend == "netns":
             raise UsageError("The embedded backend has no images.", fix="--backend docker")
+        _require_images(images)
         return open_docker(images)
     if leads_outside and backend == "auto":
         tell("backend: docker, since the embedded one has no way out to a server outside")
@@ -97,6 +103,19 @@ def choose(backend: str, tell: Callable[[str], None] = lambda _: None) -> str:
         return "docker"
     tell("backend: netns, since this user may make namespaces here")
     return "netns"
+
+
+def _require_images(images: Images) -> None:
+    """See that the user's images are there, before anything is begun.
+
+    Raises:
+        EnvironmentNotReady: one is not, or there is no engine.
+    """
+    from lab.testbed.docker import engine
+
+    with engine.connect() as found:
+        for name in (images.client, images.server):
+            engine.require_image(found, name)
 
 
 def _require_engine(embedded: EnvironmentNotReady) -> None:

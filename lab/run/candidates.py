@@ -54,8 +54,16 @@ def candidates(sockets: Sequence[SocketSample], port: int | None) -> list[Candid
     return sorted(found, key=lambda candidate: candidate.inode)
 
 
-def choose(found: Sequence[Candidate], choice: str | None, port: int | None = None) -> Candidate:
+def choose(
+    found: Sequence[Candidate], choice: str | None, port: int | None = None, others: Sequence[Candidate] = ()
+) -> Candidate:
     """The flow that is meant.
+
+    Args:
+        found: The candidates, oldest first.
+        choice: first, newest, a port, or ADDRESS:PORT of one end; None insists on exactly one.
+        port: The server's, which all of ``found`` have.
+        others: What there is with any port.
 
     Raises:
         UsageError: none, or several and no choice that tells them apart.
@@ -64,7 +72,9 @@ def choose(found: Sequence[Candidate], choice: str | None, port: int | None = No
     if not matching:
         of = f" with port {port}" if port is not None else ""
         like = "" if choice in (None, FIRST, NEWEST) else f" that is {choice}"
-        raise UsageError(f"The container has no established TCP flow{of}{like}.{_listed(found)}")
+        seen = found or others
+        fix = "name one of these by --port or --flow" if seen else "wait until its program has connected"
+        raise UsageError(f"The container has no established TCP flow{of}{like}.{_listed(seen)}", fix=fix)
     if choice == FIRST:
         return matching[0]
     if choice == NEWEST:

@@ -21,6 +21,7 @@ from lab.core.verdict import Kind, judge, why
 from lab.core.verdict import Outcome as CoreOutcome
 from lab.report import record as r
 from lab.report.timeline import TimelineWriter
+from lab.report.verdict import verdict
 from lab.run.checks import disturbed, judged
 from lab.run.findings import EndFinding, FarFinding, Findings
 from lab.run.forecast import EndForecast
@@ -53,10 +54,11 @@ def conclude(known: Known, found: Findings) -> r.Record:
     """The record of a run that was watched to its end."""
     checks = judged(found)
     outcome = judge(checks)
-    base = unfinished(known, reason=why(checks) if outcome is not CoreOutcome.CONFIRMED else None)
+    confirmed = outcome is CoreOutcome.CONFIRMED
+    base = unfinished(known, reason=None if confirmed else why(checks))
     cut_at = found.cut.done_at
     offset = found.capture.clocks[0].offset
-    return base.model_copy(
+    record = base.model_copy(
         update={
             "outcome": r.Outcome(outcome.value),
             "interrupted": False,
@@ -83,6 +85,8 @@ def conclude(known: Known, found: Findings) -> r.Record:
             "checks": tuple(_check(check) for check in checks),
         }
     )
+    # Confirmed, but less was put to the test than whoever reads no more than the outcome would think.
+    return record.model_copy(update={"reason": verdict(record)}) if confirmed and record.ends_closed else record
 
 
 def _uplink(uplink: Uplink | None, far: FarFinding | None) -> r.UplinkRecord | None:

@@ -10,6 +10,7 @@ from lab.core.socket import SocketSample, TcpState, Timer
 from lab.core.uplink import Uplink
 from lab.run.noticing import event_of
 from lab.run.patience import Patience
+from lab.testbed.names import NAME_SERVER
 from lab.testbed.ports import Node, Process
 
 LISTEN_TIMEOUT_S = 10.0
@@ -46,8 +47,8 @@ def wait_for_listener(node: Node, process: Process, port: int, patience: Patienc
 
 
 def listeners(node: Node) -> list[SocketSample]:
-    """The node's listening sockets."""
-    return [s for s in node.sockets() if s.state is TcpState.LISTEN]
+    """The listening sockets of the node's programs."""
+    return [s for s in node.sockets() if s.state is TcpState.LISTEN and s.local.address != NAME_SERVER]
 
 
 def reachable(listener: SocketSample) -> bool:
@@ -225,8 +226,11 @@ def refuse_closed(sample: SocketSample | None, process: Process) -> None:
 def refuse_exit(process: Process, verb: str) -> None:
     """Raise where the program has ended before it did what the run needs."""
     if process.returncode is not None:
+        words = " ".join(process.argv)
+        # A name with a space in it is no program's: it says whose command it is, as ``Launcher`` puts it.
+        who = f"'{words}'" if " " not in process.argv[0] else words[0].upper() + words[1:]
         raise UsageError(
-            f"'{' '.join(process.argv)}' ended with status {process.returncode} before it {verb}. {tail(process)}",
+            f"{who} ended with status {process.returncode} before it {verb}. {tail(process)}",
             fix="let it stay in the foreground until the lab ends it",
         )
 

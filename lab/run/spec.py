@@ -141,7 +141,10 @@ class RunSpec:
         try:
             re.compile(self.noticed or "")
         except re.error as error:
-            raise UsageError(f"{self.noticed!r} is no regular expression: {error}.") from error
+            raise UsageError(
+                f"{self.noticed!r} is no regular expression: {error}.",
+                fix=f"for this text as it stands: {re.escape(self.noticed or '')}",
+            ) from error
 
     def _check_far_end(self) -> None:
         """Refuse what asks for more of an outside server than that it is there."""
@@ -181,4 +184,6 @@ def inside(testbed: Testbed, spec: RunSpec) -> tuple[Node, ...]:
 
 def _check_port(what: str, port: int) -> None:
     if not MIN_PORT <= port <= MAX_PORT:
-        raise UsageError(f"{what} must lie in {MIN_PORT} to {MAX_PORT}; it is {port}.")
+        raise UsageError(
+            f"{what} must lie in {MIN_PORT} to {MAX_PORT}; it is {port}.", fix="give the port that the flow really has"
+        )

@@ -17,6 +17,9 @@ RIGHT: Final = "right"
 UPLINK: Final = "uplink"
 """The link between router and the outside, where there is one."""
 
+NAME_SERVER: Final = "127.0.0.11"
+"""Where an engine itself answers names, in every network namespace that it makes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Addresses:

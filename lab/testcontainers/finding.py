@@ -8,9 +8,10 @@ from lab.core.errors import UsageError
 from lab.core.flow import FourTuple
 from lab.core.socket import TcpState
 from lab.testbed.docker.nodes import ContainerNode
+from lab.testbed.names import CLIENT
 from lab.testbed.ports import TrackState
 from lab.testcontainers.control import Control
-from lab.testcontainers.waiting import POLL_S, Watch, tail
+from lab.testcontainers.waiting import POLL_S, Watch, last_line, tail
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -25,6 +26,7 @@ class Finder:
         control: Knows the flows, their age, and which are cut.
         client: Whose flows they are, as its kernel has them; None: whatever passes.
         containers: By node; the end of one ends the waiting.
+        cuts: The flows that were cut, and when, CLOCK_MONOTONIC.
     """
 
     def __init__(
@@ -32,10 +34,12 @@ class Finder:
         control: Control,
         client: ContainerNode | None = None,
         containers: Mapping[str, "DockerContainer"] | None = None,
+        cuts: Mapping[FourTuple, float] | None = None,
     ) -> None:
         self._control = control
         self._client = client
         self._containers = containers or {}
+        self._cuts = cuts or {}
 
     def find(self, port: int | None, which: str | int | None, timeout_s: float) -> FourTuple:
         """The established flow that is meant and not cut.
@@ -47,7 +51,9 @@ class Finder:
 
         Raises:
             UsageError: none came, or several match.
+            TimeoutError: none came after another one was cut: the client has not opened a new one.
         """
+        __tracebackhide__ = True
         if isinstance(which, str) and which not in ("first", "newest"):
             raise UsageError(f"A flow is chosen by first, newest or the client's port, not {which!r}.")
         deadline = time.monotonic() + timeout_s
@@ -56,6 +62,8 @@ class Finder:
             for watch in watches:
                 watch.refuse_end("had a flow" + _to(port))
             if time.monotonic() > deadline:
+                if (cut_at := self._latest_cut(port)) is not None:
+                    raise TimeoutError(self._no_other(port, which, cut_at))
                 raise UsageError(self._none(port, which, timeout_s), fix="let the client keep one open")
             time.sleep(POLL_S)
         if len(found) > 1 and which is None:
@@ -80,6 +88,18 @@ class Finder:
         # Connection tracking still lists what a kernel has given up.
         here = {(one.local, one.remote) for one in self._client.sockets() if one.state is TcpState.ESTABLISHED}
         return [flow for flow in found if (flow.client, flow.server) in here]
+
+    def _latest_cut(self, port: int | None) -> float | None:
+        """When a flow to that port was cut last, None where none was."""
+        return max((at for flow, at in self._cuts.items() if port in (None, flow.server.port)), default=None)
+
+    def _no_other(self, port: int | None, which: str | int | None, cut_at: float) -> str:
+        """What a client that never came back has not done: what the test asks, and no mistake of its author."""
+        leaving = f" from its port {which}" if isinstance(which, int) else ""
+        client = self._containers.get(CLIENT)
+        said = "" if client is None else f"; {last_line(client)}"
+        after = f"{time.monotonic() - cut_at:.1f} s after the cut"
+        return f"{after} the client has opened no other connection{_to(port)}{leaving}{said}"
 
     def _none(self, port: int | None, which: str | int | None, timeout_s: float) -> str:
         leaving = f" that leaves port {which}" if isinstance(which, int) else ""

@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+import time
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -83,6 +84,9 @@ class Router(DockerContainer):
         self._ends = contextlib.ExitStack()
         self._control: ControlOverHttp | None = None
         self._calm: Calm | None = None
+        self._cuts: dict[FourTuple, float] = {}
+        """When each was cut, CLOCK_MONOTONIC."""
+
         self._subnets: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def start(self) -> Self:
@@ -107,6 +111,7 @@ class Router(DockerContainer):
             self._ends.close()
             super().stop(force=force, delete_volume=delete_volume)
         self._container = self._control = self._calm = None
+        self._cuts.clear()
 
     def get_container_host_ip(self) -> str:
         """Where its port is published, and nowhere else."""
@@ -161,8 +166,10 @@ class Router(DockerContainer):
 
         Raises:
             UsageError: none came, or several match.
+            TimeoutError: none came after one was cut.
         """
-        return Finder(self.control).find(server_port, which, timeout_s)
+        __tracebackhide__ = True
+        return Finder(self.control, cuts=self._cuts).find(server_port, which, timeout_s)
 
     def cut(
         self,
@@ -192,10 +199,13 @@ class Router(DockerContainer):
         if flow is not None and (port is not None or which is not None):
             raise UsageError("A flow and what to choose one by were both given.", fix="give one of them")
         wanted = member(Cut, direction), member(Scope, scope)
+        __tracebackhide__ = True
         chosen, control = flow or self.flow(port, which), self.control
         assert self._calm is not None
         self._calm.wait()
-        return CutFlow(control, control.cut(chosen, *wanted, heal_after_s))
+        state = control.cut(chosen, *wanted, heal_after_s)
+        self._cuts[chosen] = time.monotonic() - (time.time() - state.cut_at)
+        return CutFlow(control, state)
 
     def heal(self) -> Sequence[FaultState]:
         """Heal everything that is cut; the faults that were in force."""

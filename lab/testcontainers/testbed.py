@@ -25,6 +25,7 @@ from lab.testcontainers.control import Calm, CutFlow, member
 from lab.testcontainers.finding import FLOW_TIMEOUT_S, Finder
 from lab.testcontainers.here import ControlHere
 from lab.testcontainers.joining import PodClient, aliases, require_joinable
+from lab.testcontainers.sockets import in_words
 from lab.testcontainers.waiting import POLL_S
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Testbed:
         self._up: tuple[DockerTestbed, ControlHere, Calm] | None = None
         self._place: tuple[str, str] | None = None
         self._cuts: dict[FourTuple, str] = {}
+        self._cut_at: dict[FourTuple, float] = {}
         self._lock = threading.Lock()
 
     def start(self) -> Self:
@@ -104,6 +106,7 @@ class Testbed:
         self._stack.close()
         self._up, self._place = None, None
         self._cuts.clear()
+        self._cut_at.clear()
 
     def __enter__(self) -> Self:
         """Bring it up."""
@@ -146,9 +149,12 @@ class Testbed:
 
         Raises:
             UsageError: none came, or several match.
+            TimeoutError: none came after one was cut: the client has not noticed, or does not come back.
         """
+        __tracebackhide__ = True
         testbed, control, _ = self._parts
-        return Finder(control, testbed.client, self._containers).find(server_port, which, timeout_s)
+        finder = Finder(control, testbed.client, self._containers, self._cut_at)
+        return finder.find(server_port, which, timeout_s)
 
     def cut(
         self,
@@ -181,6 +187,7 @@ class Testbed:
         """
         if flow is not None and (port is not None or which is not None):
             raise UsageError("A flow and what to choose one by were both given.", fix="give one of them")
+        __tracebackhide__ = True
         wanted = member(Cut, direction), member(Scope, scope)
         chosen = flow or self.flow(port, which)
         testbed, control, calm = self._parts
@@ -189,6 +196,7 @@ class Testbed:
         calm.wait()
         state = control.cut(chosen, *wanted, heal_after_s)
         self._cuts[chosen] = state.id
+        self._cut_at[chosen] = control.cut_at(state.id)
         return CutFlow(control, state)
 
     def heal(self) -> Sequence[FaultState]:
@@ -218,8 +226,9 @@ class Testbed:
 
         Raises:
             UsageError: it was not cut.
-            TimeoutError: the kernel still has it, with what its socket looks like.
+            TimeoutError: the kernel still has it, with what its socket does.
         """
+        __tracebackhide__ = True
         flow = flow.flow if isinstance(flow, CutFlow) else flow
         testbed, control, _ = self._parts
         if flow not in self._cuts:
@@ -229,8 +238,8 @@ class Testbed:
         node, deadline = (testbed.client if end == CLIENT else testbed.server), time.monotonic() + timeout_s
         while (track := node.track(flow)).gone_at is None:
             if time.monotonic() > deadline:
-                last = track.samples[-1] if track.samples else "it was never seen"
-                raise TimeoutError(f"After {timeout_s:g} s the {end}'s kernel still has {flow}. Its socket: {last}")
+                doing = in_words(track.samples, control.cut_at(self._cuts[flow]), time.monotonic())
+                raise TimeoutError(f"After {timeout_s:g} s the {end}'s kernel still has {flow}: {doing}.")
             time.sleep(POLL_S)
         return track.gone_at - control.cut_at(self._cuts[flow])
 

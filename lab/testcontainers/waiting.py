@@ -10,6 +10,7 @@ from testcontainers.core.waiting_utils import WaitStrategy, WaitStrategyTarget
 from lab.core.errors import EnvironmentNotReady, UsageError
 from lab.core.socket import SocketSample, TcpState
 from lab.testbed.docker.engine import engine_errors
+from lab.testbed.names import NAME_SERVER
 from lab.testcontainers.joining import PodClient
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ LOOK_S = 0.25
 """How often the engine is asked whether the container still runs."""
 
 LAST_LINES = 5
+_TAIL = "Its last lines: "
 LISTEN_TIMEOUT_S = 60
-_ENGINES = "127.0.0.11"
-"""Where the engine itself answers names, in every network namespace that it makes."""
-
 _ALIVE = ("created", "running", "restarting")
 
 
@@ -128,6 +127,7 @@ class Watch:
         Raises:
             UsageError: it has, before it did what is waited for.
         """
+        __tracebackhide__ = True
         if ended := self.ended():
             raise UsageError(
                 f"The {self._name}'s container ended ({ended}) before it {verb}. {tail(self._container)}",
@@ -147,17 +147,23 @@ def how_ended(container: "DockerContainer") -> str:
     return f"exit status {state['ExitCode']}{memory}"
 
 
-def tail(container: "DockerContainer") -> str:
+def tail(container: "DockerContainer", most: int = LAST_LINES) -> str:
     """The last lines of a container's output, for a message."""
     with engine_errors("reading a container's output"):
-        said = container.get_wrapped_container().logs(tail=LAST_LINES).decode("utf-8", "replace")
+        said = container.get_wrapped_container().logs(tail=most).decode("utf-8", "replace")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return "Its last lines: " + " | ".join(lines) if lines else "It printed nothing."
+    return _TAIL + " | ".join(lines) if lines else "It printed nothing."
+
+
+def last_line(container: "DockerContainer") -> str:
+    """What a container printed last, for a message."""
+    said = tail(container, 1)
+    return "its last line: " + said.removeprefix(_TAIL) if said.startswith(_TAIL) else "it printed nothing"
 
 
 def listeners(sockets: Sequence[SocketSample]) -> list[SocketSample]:
     """The listening ones of the container's programs."""
-    return [one for one in sockets if one.state is TcpState.LISTEN and one.local.address != _ENGINES]
+    return [one for one in sockets if one.state is TcpState.LISTEN and one.local.address != NAME_SERVER]
 
 
 def is_loopback(listener: SocketSample) -> bool:

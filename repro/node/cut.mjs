@@ -2,11 +2,12 @@
 // A client of the control API in another language: nothing but Node's own fetch (Node 18 or newer).
 //
 //   LAB_TOKEN=... node repro/node/cut.mjs http://127.0.0.1:8474 [SERVER_PORT]
+//   LAB_TOKEN=... LAB_URL=http://127.0.0.1:8474 node repro/node/cut.mjs
 //
 // Lists the flows that pass the router, cuts the newest one, waits until packets of it are lost, heals it, and reads the
 // verdict. Exits with 0 if the hole was a hole, 1 if that could not be proved, 2 if the controller refused or is not there.
 
-const [base, port] = process.argv.slice(2);
+const [base = process.env.LAB_URL, port] = process.argv.slice(2);
 const LOST = 3; // packets, after which the hole has been seen
 const CALM_MS = 1100; // the verdict wants a second of capture before the cut
 const PATIENCE_MS = 30_000;
@@ -39,7 +40,7 @@ const isMeant = (flow) => flow.state === "established" && (!port || flow.server.
 const lost = ({ matched }) => matched.forward + matched.return;
 
 async function main() {
-  if (!base || !process.env.LAB_TOKEN) throw new Error("usage: LAB_TOKEN=... node cut.mjs URL [SERVER_PORT]");
+  if (!base || !process.env.LAB_TOKEN) throw new Error("usage: LAB_TOKEN=... node cut.mjs URL [SERVER_PORT], or LAB_URL for the URL");
   await until("the capture", async () => (await ask("GET", "/healthz")).capture === "running");
   await pause(CALM_MS);
 

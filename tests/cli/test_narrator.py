@@ -111,9 +111,10 @@ def test_before_the_cut_there_is_no_time_to_tell() -> None:
     assert narration("look", ends=[end(0, 1)]) == []
 
 
-def test_the_narration_begins_at_once() -> None:
+@pytest.mark.parametrize(("backend", "where"), [("netns", "in namespaces of their own"), ("docker", "in containers")])
+def test_the_narration_begins_at_once_and_says_where(backend: str, where: str) -> None:
     output = io.StringIO()
-    with narrate(Console(file=output, width=80)) as tell:
-        assert "Bringing up" in output.getvalue()
+    with narrate(Console(file=output, width=80), backend) as tell:
+        assert output.getvalue() == f"Bringing up client, router and server {where} ...\n"
         tell(Observation(CUT_AT, "router", "cut"))
     assert "CUT." in output.getvalue()

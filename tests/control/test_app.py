@@ -138,7 +138,7 @@ def test_a_second_cut_with_other_parameters_is_409_and_names_the_first(client: A
     [
         ({}, "", "exactly one of flow and select"),
         ({**BY_PORT, **BY_ENDS}, "", "exactly one of flow and select"),
-        ({**BY_PORT, "directon": "both"}, "/directon", "not permitted"),
+        ({**BY_PORT, "directon": "both"}, "/directon", "unknown member directon; known: flow, select, direction"),
         ({**BY_PORT, "direction": "sideways"}, "/direction", "'both', 'forward' or 'return'"),
         ({**BY_PORT, "heal_after_s": 0}, "/heal_after_s", "greater than 0"),
         ({"select": {"server_port": 0}}, "/select/server_port", "greater than or equal to 1"),
@@ -158,8 +158,26 @@ def test_a_body_that_is_not_what_was_expected_is_422_and_says_where(
     assert router.asked == []
 
 
+@pytest.mark.parametrize(
+    ("order", "detail"),
+    [
+        (
+            {"selct": {}},
+            "/selct: unknown member selct; known: flow, select, direction, scope, heal_after_s, must_exist",
+        ),
+        ({"flow": {"clint": "x"}}, "/flow/clint: unknown member clint; known: client, server"),
+        ({"flow": {"server": "192.0.2.1:5000"}}, "/flow/client: this member is missing"),
+        ({"select": {"server_port": 5000}, "direction": "up"}, "/direction: expected 'both', 'forward' or 'return'"),
+        ([], "a JSON object was expected"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said_in_plain_words(client: Asking, order: Any, detail: str) -> None:
+    assert detail in problem(client.post("/faults", json=order), 422, "malformed")["detail"]
+
+
 def test_a_body_that_is_not_json_is_422(client: Asking) -> None:
-    problem(client.post("/faults", content=b"{x", headers={"content-type": "application/json"}), 422, "malformed")
+    broken = client.post("/faults", content=b"{x", headers={"content-type": "application/json"})
+    assert problem(broken, 422, "malformed")["detail"].startswith("the body is no JSON: ")
     form = problem(client.post("/faults", content=json.dumps(BY_PORT).encode()), 422, "malformed")
     assert form["fix"] == 'send "Content-Type: application/json"'
     problem(client.post("/faults"), 422, "malformed")

@@ -1,6 +1,9 @@
-from lab.report.record import Check, Outcome, Record
+import pytest
+
+from lab.report.record import Cause, Check, Outcome, Record
 from lab.report.summary import Row, Summary, summarise
-from tests.report.cases import CASES
+from lab.report.units import window
+from tests.report.cases import CASES, NEVER
 
 
 def summary_of(case: str) -> Summary:
@@ -35,14 +38,52 @@ def test_never_is_confirmed_up_to_the_horizon_only() -> None:
     assert summary_of("both-ways").headline == "CONFIRMED"
 
 
-def test_a_program_that_closed_before_its_kernel_was_due_is_not_called_open() -> None:
-    record, _ = CASES["idle-for-ever"]()
-    closing = record.observation.client.model_copy(update={"closed_s": 2.5})
-    changed = record.model_copy(update={"observation": record.observation.model_copy(update={"client": closing})})
-    verdict = summarise(changed).verdict
+def closed_by_its_program(case: str, end: str, closed_s: float, **changes: object) -> Record:
+    record, _ = CASES[case]()
+    seen = getattr(record.observation, end).model_copy(
+        update={"closed_s": closed_s, "gave_up_s": None, "cause": Cause.NONE, "copies": 5}
+    )
+    observation = record.observation.model_copy(update={end: seen})
+    return record.model_copy(update={"observation": observation, **changes})
 
+
+def test_a_program_that_closed_before_its_kernel_was_due_is_not_called_open() -> None:
+    verdict = summarise(closed_by_its_program("idle-for-ever", "client", 2.5)).verdict
+
+    assert "the client's program closed the flow at 2.500 s; its kernel would never have given up" in verdict
     assert "the fate of the server was still open" in verdict
-    assert "the client's program closed at 2.500 s, before its kernel was due" in verdict
+
+
+@pytest.mark.parametrize("horizon_s", [4.0, 16.2])
+def test_a_close_is_the_headline_however_long_was_watched(horizon_s: float) -> None:
+    record = closed_by_its_program("outside", "client", 3.358, horizon_s=horizon_s)
+    summary = summarise(record)
+
+    assert summary.headline == "CONFIRMED"
+    due = window((record.prediction.client.branch or NEVER).window_s)
+    closed = f"the client's program closed the flow at 3.358 s, before its kernel would have given up ({due})"
+    assert summary.verdict == closed
+
+
+def test_beside_a_close_the_other_end_is_told_of() -> None:
+    summary = summarise(closed_by_its_program("both-ways", "client", 3.358))
+
+    assert summary.headline == "CONFIRMED"
+    assert summary.verdict.endswith("(14.64 to 15.27 s); the server met its fate as predicted")
+
+
+def test_what_was_predicted_of_a_flow_that_was_closed_does_not_read_as_refuted() -> None:
+    summary = summarise(closed_by_its_program("both-ways", "client", 3.358))
+
+    assert row(summary, "gave up").client == ("(14.64 to 15.27 s)", "closed at 3.358 s")
+    assert row(summary, "cause").client == ("(retries2)", "closed by program")
+    assert row(summary, "copies").client == ("(16)", "5 until closed")
+    assert row(summary, "copies").server == ("16", "16")
+
+
+def test_a_close_after_the_heal_is_no_end_of_the_prediction() -> None:
+    assert closed_by_its_program("healed", "client", 1.5).ends_closed == ("client",)
+    assert closed_by_its_program("healed", "client", 2.5).ends_closed == ()
 
 
 def test_a_refusal_and_an_invalid_run_say_why() -> None:

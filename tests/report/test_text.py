@@ -45,7 +45,15 @@ def test_failed_checks_are_listed_and_all_of_them_when_asked() -> None:
     record = Record(outcome=Outcome.INVALID, backend="netns", checks=CHECKS)
     assert "check FAILED   captures-complete: 3 dropped [left]" in printed(record)
     assert "check ok" not in printed(record)
-    assert "check ok       bystander" in printed(record, verbose=True)
+    every = printed(record, verbose=True)
+    assert every.index("check FAILED") < every.index("check ok       bystander")
+
+
+def test_a_run_that_a_busy_machine_has_spoilt_is_worth_repeating() -> None:
+    record = Record(outcome=Outcome.INVALID, reason="captures-complete", disturbed=True, backend="netns", checks=CHECKS)
+    said = "INVALID: captures-complete; the machine was too busy for this run: run it again"
+    assert " ".join(printed(record).split()).startswith(said)
+    assert "busy" not in printed(record.model_copy(update={"disturbed": False}))
 
 
 def test_doubts_are_shown() -> None:

@@ -73,9 +73,14 @@ def test_the_script_cuts_a_flow_and_reads_that_the_hole_was_a_hole(node: str) ->
     assert "token" in refused.stderr
 
 
-def test_the_script_says_that_nobody_answers(node: str) -> None:
-    done = run(node, "http://127.0.0.1:9")
+@pytest.mark.parametrize("words", [("http://127.0.0.1:9",), ()], ids=["as word", "as LAB_URL"])
+def test_the_script_says_that_nobody_answers(
+    node: str, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_URL", "http://127.0.0.1:9")
+    done = run(node, *words)
 
+    assert "usage" not in done.stderr
     assert done.returncode == 2
     assert done.stderr.strip()
     assert "at " not in done.stderr

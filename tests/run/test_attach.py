@@ -68,8 +68,13 @@ def test_a_choice_that_is_none_is_said_with_those_that_are_there() -> None:
 
 
 def test_a_container_without_flows_is_said() -> None:
-    with pytest.raises(UsageError, match=r"no established TCP flow with port 80\.$"):
+    with pytest.raises(UsageError, match=r"no established TCP flow with port 80\. Fix: wait until"):
         choose([], None, 80)
+
+
+def test_a_port_without_flows_is_said_with_the_flows_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"with port 80\.\n  192.0.2.10:40000 > .*\n.*\n?.*Fix: name one of these"):
+        choose([], None, 80, several())
 
 
 def test_a_heal_after_the_watch_is_refused() -> None:

@@ -1,3 +1,4 @@
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,19 @@ def refuse(error: LabError) -> Any:
 
 
 def test_a_backend_is_one_of_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match="'dokcer' is none of them"):
+    with pytest.raises(UsageError, match=r"'dokcer' is none of them. Fix: --backend docker$"):
         opener("dokcer")
+    with pytest.raises(UsageError, match=r"Fix: --backend auto or netns or docker$"):
+        opener("podman")
+
+
+def test_a_missing_image_is_said_before_anything_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "connect", lambda: contextlib.nullcontext(object()))
+    monkeypatch.setattr(engine, "has_image", lambda _, name: name == "there")
+
+    opener("docker", Images(client="there"))
+    with pytest.raises(EnvironmentNotReady, match=r"There is no image absent on this engine. Fix: docker pull absent"):
+        opener("docker", Images(client="there", server="absent"))
 
 
 def test_images_need_containers() -> None:

@@ -60,6 +60,16 @@ def test_times_count_from_the_cut() -> None:
     assert record.horizon_s == pytest.approx(107.2 - CUT.done_at)
 
 
+def test_a_confirmed_run_says_that_the_program_closed_first() -> None:
+    closed = replace(nothing(), closed_at=CUT.done_at + 3.358)
+    client = made_client(fate=closed, program_error_at=None, noticing=Noticing(None, None, None), seen_until=107.1)
+    record = conclude(READY, made_findings(client=client))
+
+    assert record.outcome is Outcome.CONFIRMED
+    said = "the client's program closed the flow at 3.358 s, before its kernel would have given up"
+    assert said in (record.reason or "")
+
+
 def test_the_window_that_applied_counts_from_the_first_loss() -> None:
     record = conclude(READY, made_findings())
     applied = record.prediction.client

@@ -68,6 +68,20 @@ def test_a_server_that_exits_is_quoted() -> None:
         wait_for_listener(FakeNode(name="server"), process, PORT, Clock().patience())
 
 
+def test_an_engines_name_server_is_not_among_what_a_server_listens_on() -> None:
+    node = FakeNode(name="server", socks=[listener(38999, "127.0.0.11"), listener(8080)])
+
+    with pytest.raises(UsageError, match="; it listens on 8080\\. "):
+        wait_for_listener(node, FakeProcess(), PORT, Clock().patience())
+
+
+def test_the_command_of_an_image_is_no_quoted_word() -> None:
+    process = FakeProcess(argv=("the command of image my-server:1",), returncode=1)
+
+    with pytest.raises(UsageError, match=r"^The command of image my-server:1 ended with status 1 before it listened"):
+        wait_for_listener(FakeNode(name="server"), process, PORT, Clock().patience())
+
+
 def test_the_only_flow_is_the_flow() -> None:
     noise = [listener(), sample(local=SERVER, remote=CLIENT), flow_from(40001, state=TcpState.SYN_SENT)]
 

@@ -190,7 +190,11 @@ class Launcher:
                 container.remove(force=True)
                 raise
         process = ContainerProcess(
-            self._channel, list(argv) or [f"image {self._joining.image}"], container, stream, self._on_signal
+            self._channel,
+            list(argv) or [f"the command of image {self._joining.image}"],
+            container,
+            stream,
+            self._on_signal,
         )
         self._processes.append(process)
         process.start()

@@ -40,7 +40,9 @@ def find_target(engine: Engine, name: str) -> "Container":
 
 
 def _no_such(engine: Engine, name: str) -> UsageError:
-    names = sorted(str(one.name) for one in engine.client.containers.list(ignore_removed=True))
+    # Neither the lab's sidecars and reapers nor its testbeds are what anybody means here.
+    running = engine.client.containers.list(ignore_removed=True)
+    names = sorted(str(one.name) for one in running if LAB not in one.labels)
     return UsageError(f"There is no container {name}; running are: {', '.join(names) or 'none'}.", fix="docker ps")
 
 
