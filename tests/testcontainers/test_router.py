@@ -79,7 +79,6 @@ def test_a_flow_is_cut_over_http_and_a_new_one_passes(place: Place) -> None:
     assert verdict.forward.matched >= 1
     assert not verdict.final
     assert cut.state.healed_by == "request"
-    assert cut.flow in {one.flow for one in place.router.flows()}, "until connection tracking forgets it"
     assert place.router.verdict(cut.id).final
     assert place.router.captures("left").startswith(b"\x0a\x0d\x0d\x0a")
     assert place.router.heal() == []
