@@ -26,11 +26,11 @@ SIDE_BY_SIDE = 36
 CONTAINERS_SIDE_BY_SIDE = 12
 """The same in containers: an engine has some thirty subnets to give, and a testbed takes two."""
 
-STARTS_AT_ONCE = 3
-"""Testbeds that start at once; starting is what costs processor time."""
+STARTS_AT_ONCE = {"netns": 3, "docker": 2}
+"""Testbeds that start at once; starting is what costs processor time, and of containers a hundred times as much."""
 
-TRIES_AGAIN = 2
-"""How often a run that could not prove itself is done again."""
+TRIES_AGAIN = {"netns": 2, "docker": 3}
+"""How often a run that could not prove itself is done again; agents in containers wait their turn for a processor."""
 
 
 class Batch:
@@ -39,10 +39,9 @@ class Batch:
     Args:
         folder: For their artefacts.
         backend: netns or docker.
-        gate: Held while a testbed starts.
     """
 
-    def __init__(self, folder: Path, backend: str, gate: threading.BoundedSemaphore) -> None:
+    def __init__(self, folder: Path, backend: str) -> None:
         self._folder = folder
         self._open = opener(backend)
         self._backend = backend
@@ -50,7 +49,7 @@ class Batch:
         usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
         self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
-        self._gate = gate
+        self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE[backend])
         self.again: dict[str, list[str]] = {}
         """Per test, why earlier tries of it were INVALID."""
         self._runs: dict[str, concurrent.futures.Future[Record]] = {}
@@ -69,7 +68,7 @@ class Batch:
             run = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate, backend=self._backend)
             record = run.execute()
             reasons = self.again.get(name, [])
-            if not record.disturbed or len(reasons) >= TRIES_AGAIN:
+            if not record.disturbed or len(reasons) >= TRIES_AGAIN[self._backend]:
                 return record
             self.again.setdefault(name, []).append(record.reason or "")
             out = self._folders[name] = first.with_name(f"{first.name}-again{len(self.again[name])}")
@@ -117,9 +116,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     except EnvironmentNotReady as error:
         session.config.stash[NOT_READY] = error
         return
-    gate = threading.BoundedSemaphore(STARTS_AT_ONCE)
     for key, kind in zip((BATCH, TWIN), kinds, strict=False):
-        batch = session.config.stash[key] = Batch(_folder(session.config, kind), kind, gate)
+        batch = session.config.stash[key] = Batch(_folder(session.config, kind), kind)
         for name, spec in specs:
             if spec is not None:
                 batch.start(name, spec)
