@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
-SECURITY = "http://deb.debian.org/debian-security"
-
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 UNWANTED = (
@@ -105,26 +102,28 @@ def choose(sources: list[Source], suite: str, archive: str) -> str | None:
     return next((one.uri for one in exact + named), None)
 
 
-def sources_list(sources: list[Source]) -> tuple[str, str]:
-    """The main mirror, and the image's own sources.list."""
+def sources_list(sources: list[Source]) -> tuple[str, str] | None:
+    """The main mirror, and the image's own sources.list; None where this machine's apt knows no Debian."""
     mirror = choose(sources, SUITE, "debian")
-    # Debian's own addresses only where nothing is configured: another machine's firewall may not let them through.
-    security = choose(sources, f"{SUITE}-security", "debian-security") or (SECURITY if mirror is None else None)
-    mirror = mirror or MIRROR
+    if mirror is None:
+        return None
     lines = [f"deb {mirror} {SUITE} main", f"deb {mirror} {SUITE}-updates main"]
-    if security:
+    if security := choose(sources, f"{SUITE}-security", "debian-security"):
         lines.append(f"deb {security} {SUITE}-security main")
     return mirror, "\n".join(lines) + "\n"
 
 
 def bootstrap(root: Path) -> None:
     """Install the smallest Debian into an empty folder."""
-    mirror, sources = sources_list(read_sources())
+    known = sources_list(read_sources())
+    # Without a mirror debootstrap takes its own, and leaves that in the image's sources.list.
+    mirror = [] if known is None else [known[0]]
     keyring = [f"--keyring={KEYRING}"] if KEYRING.exists() else []
     # In a mount namespace: what debootstrap mounts below the folder is gone before anyone removes the folder.
     isolated = ["unshare", "--mount", "--propagation=private"]
-    subprocess.run([*isolated, "debootstrap", "--variant=minbase", *keyring, SUITE, str(root), mirror], check=True)
-    (root / "etc/apt/sources.list").write_text(sources, encoding="utf-8")
+    subprocess.run([*isolated, "debootstrap", "--variant=minbase", *keyring, SUITE, str(root), *mirror], check=True)
+    if known is not None:
+        (root / "etc/apt/sources.list").write_text(known[1], encoding="utf-8")
 
 
 def slim(root: Path) -> None:
