@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.cli.attach import _Narrator, _perform
 from lab.core.timeline import Observation
 from lab.run.attach import AttachSpec
-from lab.testbed.docker import attach as attaching
+from lab.testbed.docker.sidecar import attach as attaching
 
 
 def said(*seen: Observation) -> str:
