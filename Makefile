@@ -15,7 +15,7 @@ help: ## List the verbs
 demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo
 
-test: dev-setup ## Set up, then the unit tests and the experiments (5 min)
+test: dev-setup ## Set up, then the unit tests and the experiments (4 min; 8 with a Docker engine)
 	$(bin)/python -m pytest -n 4 -m "not slow and not containers"
 	$(bin)/python -m pytest -n 3 -m "not slow and containers"
 	$(bin)/python -m pytest -m "not slow" lab/
