@@ -103,7 +103,10 @@ def _keepalive_rule(situation: Situation, observed: Observed) -> Rule:
         return expiries[-1] - timer.user_timeout / hz if probes else -math.inf
 
     def wait_s(earlier: Sequence[float]) -> tuple[float, float]:
-        return window_s(timer.interval, hz) if earlier else (timer.first / hz, (timer.first + timer.lateness) / hz)
+        if earlier:
+            return window_s(timer.interval, hz)
+        # The same handler, which may run late for the first probe too.
+        return timer.first / hz, (timer.first + timer.lateness + _LATE_TICKS) / hz
 
     return Rule(observed.copies_s, wait_s, past_bound_s)
 
