@@ -1,5 +1,6 @@
 """What connection tracking says of real flows, in the places of the router's other parts."""
 
+import os
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -160,4 +161,5 @@ def _connect_to_myself() -> None:
 
 def _translate() -> None:
     rule = ["-t", "nat", "-A", "PREROUTING", "-p", "tcp", "--dport", "7200", "-j", "DNAT", "--to", "198.51.100.2:7000"]
-    subprocess.run(["iptables-legacy", *rule], check=True)
+    # The lock's usual place is root's alone.
+    subprocess.run(["iptables-legacy", *rule], check=True, env={**os.environ, "XTABLES_LOCKFILE": os.devnull})

@@ -377,7 +377,9 @@ def _forget(fault: Fault) -> None:
 def _rules() -> int:
     """Heads of chains of faults, and rules that drop, of both kinds of tables."""
     found = 0
-    for command in (["iptables-legacy-save"], ["ip6tables-legacy-save"], ["nft", "list", "ruleset"]):
+    # By name: the list of the tables' names is root's alone.
+    legacy = [[f"{tool}-legacy-save", "-t", "mangle"] for tool in ("iptables", "ip6tables")]
+    for command in (*legacy, ["nft", "list", "ruleset"]):
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         heads = [line for line in lines if line.startswith((":lab-fault-", "\tchain fault-"))]
         found += len(heads) + sum("-j DROP" in line or " drop" in line for line in lines)
