@@ -38,7 +38,8 @@ SERVER_SINK = one_send(name="server-sink", placement=Placement.SERVER_SINK)
 def test_in_the_router_every_copy_leaves_the_sender(spec: RunSpec, record: Record, folder: Path) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert (record.observation.client.copies or 0) >= 5, spec.placement.value
-    assert _timers(folder) == {Timer.OFF, Timer.RETRANSMIT}
+    # Whether a look fell before the first send is chance.
+    assert {Timer.RETRANSMIT} <= _timers(folder) <= {Timer.OFF, Timer.RETRANSMIT}
 
 
 @pytest.mark.parametrize("spec", both_families(OWN_OUTPUT))
@@ -63,7 +64,8 @@ def test_with_a_sink_of_its_own_the_sender_behaves_as_with_a_router(
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.cause is Cause.RETRIES2
     assert record.observation.client.copies == record.counters["client"]["TcpRetransSegs"]
-    assert _timers(folder) == {Timer.OFF, Timer.RETRANSMIT}
+    # Whether a look fell before the first send is chance.
+    assert {Timer.RETRANSMIT} <= _timers(folder) <= {Timer.OFF, Timer.RETRANSMIT}
     assert len(list(read_packets(folder / "sink.pcapng"))) == record.fault.matched.forward, spec.placement.value
 
 
