@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+INVALID = 3
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 
@@ -48,9 +49,20 @@ def test_the_prediction_shown_is_what_the_command_prints() -> None:
     assert [line.rstrip() for line in printed.strip().splitlines()] == shown.strip().splitlines()
 
 
+def undisturbed_demo(folder: Path, tries: int = 3) -> str:
+    """What the demo prints; one that the machine disturbed says INVALID, which is no result, and is done again."""
+    for _ in range(tries - 1):
+        try:
+            return lab("demo", cwd=folder)
+        except subprocess.CalledProcessError as error:
+            if error.returncode != INVALID:
+                raise
+    return lab("demo", cwd=folder)
+
+
 def test_the_demo_shown_is_what_the_demo_prints(tmp_path: Path) -> None:
     """Same lines, whatever the figures; what happens at nearly the same time may change places."""
-    assert shape(lab("demo", cwd=tmp_path)) == shape(block_with("CUT. Packets"))
+    assert shape(undisturbed_demo(tmp_path)) == shape(block_with("CUT. Packets"))
 
 
 def test_the_test_shown_at_the_top_runs(tmp_path: Path) -> None:
