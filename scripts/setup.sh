@@ -118,6 +118,7 @@ if [ "$purpose" = dev ]; then
   need iproute2 "the tests compare with ip, ss and nstat" have ss
   need nftables "the tests look at the nftables rules with nft" have nft
   need ethtool "the benchmarks hold the lab against a script that uses it" have ethtool
+  need curl "the requests that the documents show are tested with it" have curl
   need nodejs "a test drives the lab from another language" have node
   need tshark "the tests compare the lab's reading of captures with tshark's" have tshark
 fi
