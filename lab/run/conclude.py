@@ -151,16 +151,17 @@ def write_timeline(
         timeline: Open, anchored at the cut.
         found: For the sockets' samples.
         classes: Per vantage point, the flow's segments.
-        since: Segments before this instant are left out, CLOCK_MONOTONIC.
+        since: Segments before this instant are left out, and all samples but the last, CLOCK_MONOTONIC.
     """
     for source, classified in classes.items():
         for c in classified:
             if c.segment.time_s >= since:
                 timeline.add(_segment_observation(source, c))
     for end in found.ends:
-        for sample in end.samples:
-            if sample.at >= since:
-                timeline.add(_sample_observation(end.name, sample))
+        # The last one before says in which state the socket was until the first one after.
+        before = [sample for sample in end.samples if sample.at < since][-1:]
+        for sample in (*before, *(sample for sample in end.samples if sample.at >= since)):
+            timeline.add(_sample_observation(end.name, sample))
 
 
 def _sample_observation(end: str, sample: SocketSample) -> Observation:

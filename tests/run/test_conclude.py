@@ -1,6 +1,7 @@
 """From findings to the record: what stands in it, and what it must never claim."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,8 @@ from lab.core.prediction import State
 from lab.core.segment import Flag
 from lab.core.uplink import Uplink
 from lab.report.record import Activity, Cause, NoticedBy, Outcome
-from lab.run.conclude import Known, conclude, crossed_summary, unfinished
+from lab.report.timeline import TimelineWriter, read_timeline
+from lab.run.conclude import Known, conclude, crossed_summary, unfinished, write_timeline
 from lab.run.findings import Findings
 from lab.run.noticing import Noticing
 from lab.run.spec import Program, RunSpec
@@ -32,7 +34,7 @@ from tests.run.cases import (
     quiet,
     segment,
 )
-from tests.run.fakes import FLOW
+from tests.run.fakes import FLOW, sample
 
 KNOWN = Known(
     spec=RunSpec(Program(("srv",)), Program(("cli",)), 5000),
@@ -218,3 +220,15 @@ def test_an_unfinished_record_names_the_uplink_too() -> None:
     assert record.uplink is not None
     assert (record.uplink.address, record.uplink.translated) == (FLOW.server.address, None)
     assert unfinished(READY, reason="x").uplink is None
+
+
+def test_the_timeline_has_the_last_look_before_it_begins_and_all_after(tmp_path: Path) -> None:
+    looks = tuple(sample(at=CUT.done_at + at) for at in (-9.0, -5.0, 1.0))
+    found = made_findings(client=made_client(samples=looks), server=made_server(samples=()))
+
+    with TimelineWriter(tmp_path / "timeline.jsonl") as timeline:
+        timeline.anchor(CUT.done_at)
+        write_timeline(timeline, found, {}, CUT.done_at - 2.0)
+
+    entries = read_timeline(tmp_path / "timeline.jsonl").entries
+    assert [round(t) for t, one in entries if one.source == "client"] == [-5, 1]
