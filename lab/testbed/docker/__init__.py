@@ -14,9 +14,9 @@ left behind end by their own rules.
 
 ``testbed`` and ``nodes`` are what callers use. ``engine``, ``wire``, ``refusals`` and ``labels`` speak with the engine;
 ``networks``, ``outside``, ``pod``, ``settings`` and ``reception`` bring a testbed up; ``program`` runs the user's
-container; ``lookout`` hears what others do to it; ``readiness`` is for ``lab doctor``. Below: ``images`` (what
-containers are made from), ``inner`` (what runs in the lab's own), ``cleanup`` (the reaper, ``lab clean``), ``sidecar``
-(``lab attach``).
+container and ``inspector`` looks into it; ``lookout`` hears what others do to it; ``readiness`` is for ``lab doctor``.
+Below: ``images`` (what containers are made from), ``inner`` (what runs in the lab's own), ``cleanup`` (the reaper and
+``lab clean``), ``sidecar`` (``lab attach``).
 """
 
 from typing import TYPE_CHECKING

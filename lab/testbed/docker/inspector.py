@@ -13,7 +13,6 @@ container shall have neither another first process nor a capability, so the lab 
 import contextlib
 import secrets
 import socket
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from lab.core.errors import LabError
 from lab.core.socket import SocketOptions
-from lab.testbed.agent.rpc import Channel, serve
+from lab.testbed.agent.rpc import Channel
 from lab.testbed.docker.engine import Engine, engine_errors
 from lab.testbed.docker.inner.seat import FOLDER
 
@@ -35,7 +34,7 @@ START_TIMEOUT_S = 20.0
 _LOOK_S = 0.25
 """How often a waiting thread asks whether the container still runs."""
 
-_MODULE = "lab.testbed.docker.inner.inspector"
+_MODULE = "lab.testbed.docker.inner.looking"
 
 
 class Inspector:
@@ -142,29 +141,3 @@ class Inspector:
                 labels=self._labels,
             )
             self._container.start()
-
-
-class Looking:
-    """What an inspector answers."""
-
-    def socket_options(self, local_port: int, remote_port: int) -> SocketOptions | None:
-        """Options of the one connection with these ports."""
-        from lab.testbed.socket_options import socket_options
-
-        return socket_options(local_port, remote_port)
-
-
-def main(argv: list[str]) -> None:
-    """Be the inspector until the caller closes its end.
-
-    Args:
-        argv: The caller's socket.
-    """
-    (path,) = argv
-    caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    caller.connect(path)
-    serve(Looking(), caller)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

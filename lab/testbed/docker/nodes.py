@@ -41,27 +41,20 @@ class Inside(Surroundings):
         return str(wanted or self._workplace or "/")
 
 
-class Fixed:
-    """A node whose sysctls were given at its creation."""
+def require_sysctl(node: AgentNode, name: str, value: str) -> None:
+    """See that a sysctl of a container, which was given at its creation, has this value.
 
-    def read_sysctl(self, name: str) -> str:
-        """Value of a sysctl in the namespace."""
-        raise NotImplementedError
-
-    def write_sysctl(self, name: str, value: str) -> None:
-        """See that a sysctl has this value.
-
-        Raises:
-            Unsupported: it has another one.
-        """
-        if (has := self.read_sysctl(name)) != " ".join(value.split()):
-            raise Unsupported(
-                f"{name} of a container is set at its creation; it is {has!r}, not {value!r}.",
-                fix="give it in TestbedSpec.sysctls",
-            )
+    Raises:
+        Unsupported: it has another one.
+    """
+    if (has := node.read_sysctl(name)) != " ".join(value.split()):
+        raise Unsupported(
+            f"{name} of a container is set at its creation; it is {has!r}, not {value!r}.",
+            fix="give it in TestbedSpec.sysctls",
+        )
 
 
-class ContainerNode(AgentNode, Fixed):
+class ContainerNode(AgentNode):
     """Client or server in a container; fulfils ``ports.Node``.
 
     Args:
@@ -93,10 +86,12 @@ class ContainerNode(AgentNode, Fixed):
             return self._launcher.socket_options(local_port, remote_port)
         return options
 
-    write_sysctl = Fixed.write_sysctl
+    def write_sysctl(self, name: str, value: str) -> None:
+        """See that a sysctl has this value; it was set at the container's creation."""
+        require_sysctl(self, name, value)
 
 
-class ContainerRouter(AgentRouter, Fixed):
+class ContainerRouter(AgentRouter):
     """The router in a container; fulfils ``ports.Router``.
 
     Args:
@@ -123,7 +118,9 @@ class ContainerRouter(AgentRouter, Fixed):
         self._wanted: Path | None = None
         """Where the files of the running capture shall be at its end."""
 
-    write_sysctl = Fixed.write_sysctl
+    def write_sysctl(self, name: str, value: str) -> None:
+        """See that a sysctl has this value; it was set at the container's creation."""
+        require_sysctl(self, name, value)
 
     def start_capture(
         self, folder: Path, *, filter_expression: str | None = None, ring_bytes: int = 0, limit_bytes: int = 0

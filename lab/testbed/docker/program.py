@@ -16,7 +16,7 @@ from lab.testbed.agent.events import Exit, Output, StreamEnd
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.agent.rpc import Channel
 from lab.testbed.docker.engine import Engine, engine_errors
-from lab.testbed.docker.inner.inspector import Inspector
+from lab.testbed.docker.inspector import Inspector
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

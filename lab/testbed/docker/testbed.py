@@ -19,8 +19,8 @@ from lab.testbed.docker import refusals, settings
 from lab.testbed.docker.cleanup import reaper
 from lab.testbed.docker.engine import engine_errors
 from lab.testbed.docker.images import image
-from lab.testbed.docker.inner.inspector import Inspector
 from lab.testbed.docker.inner.seat import Hello, Seat
+from lab.testbed.docker.inspector import Inspector
 from lab.testbed.docker.labels import labels
 from lab.testbed.docker.lookout import PROGRAM, Lookout
 from lab.testbed.docker.networks import BOTH_FAMILIES, Link, join_link, make_link
