@@ -15,6 +15,7 @@ import errno
 import json
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
@@ -141,14 +142,9 @@ def write_whole(path: Path, content: bytes) -> None:
         EnvironmentNotReady: the folder cannot be written to, or its disk is full.
     """
     with writing(path.parent):
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
+            _write_synced(temporary, content)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -215,12 +211,31 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
 
 
-def _probe(path: Path) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path, prefix=".probe.")
+def _write_synced(path: Path, content: bytes) -> None:
+    """Make a file whose content is on the disk.
+
+    It has no name until then (``O_TMPFILE``, open(2)), where the file system can do that: a SIGKILL while the disk is
+    waited for leaves nothing.
+    """
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(bytes(_PROBE_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    finally:
-        Path(name).unlink(missing_ok=True)
+        descriptor = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR):
+            raise
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, 0o644)
+        os.fsync(descriptor)
+        if not path.exists():
+            # Python follows the link into /proc only where it is given a folder, which an absolute path does not use.
+            os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+
+
+def _probe(path: Path) -> None:
+    """See that the folder takes files, and the disk has room; nothing of it ever has a name."""
+    with tempfile.TemporaryFile(dir=path) as file:
+        file.write(bytes(_PROBE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())

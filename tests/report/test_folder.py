@@ -3,11 +3,12 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lab.core.errors import EnvironmentNotReady, UsageError
-from lab.report.folder import RunFolder
+from lab.report.folder import RunFolder, write_whole
 from lab.report.record import Check
 from tests.report.cases import both_ways, interrupted
 
@@ -164,3 +165,33 @@ def _failing(number: int) -> object:
         raise OSError(number, os.strerror(number))
 
     return fsync
+
+
+def test_a_kill_while_the_disk_is_waited_for_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(os, "fsync", lambda _: seen.append(sorted(path.name for path in tmp_path.iterdir())))
+
+    RunFolder.create("run", started=STARTED, out=tmp_path)
+    write_whole(tmp_path / "record.json", b"{}")
+    write_whole(tmp_path / "record.json", b"{1}")
+
+    assert seen == [[], [], ["record.json"]]
+    assert (tmp_path / "record.json").read_bytes() == b"{1}"
+    assert (tmp_path / "record.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_file_system_without_nameless_files_gets_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refusing(path: Any, flags: int, *rest: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "not here")
+        return real(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", refusing)
+    write_whole(tmp_path / "record.json", b"{}")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
+    assert (tmp_path / "record.json").read_bytes() == b"{}"
