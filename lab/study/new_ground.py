@@ -4,6 +4,7 @@ The predictions follow from the study's rules and from how Linux's TCP behaves; 
 says so, and the prediction stays as it was.
 """
 
+from lab.study.frozen import DETECTED_AFTER_S
 from lab.study.ranges import DETECTED, booked, exactly, recovery_times, refusals, within
 from lab.study.recovered import BR1, CUT, IN_THE_WINDOW, recovered
 from lab.study.scenario import (
@@ -25,7 +26,7 @@ LAB = Origin.LAB
 
 
 def _after_close(factor: float) -> tuple[Step, ...]:
-    waits = (wait("mark", 500.0, timeout=700), mark(Mark.HEAL), watch(45.0))
+    waits = (watch(500.0 - DETECTED_AFTER_S), mark(Mark.HEAL), watch(45.0))
     return (*booking(hold=False), CUT, wait("lost"), *lapsed(factor, *waits), RECOVER, ask(), END)
 
 
@@ -204,7 +205,7 @@ SPEECH_IN_THE_GAP = BR1.with_(
             (*booking(hold=False), CUT, say("follow-up"), RECOVER, watch(6.0), ask(), END), limit_s=100, longest_s=35
         ),
     ),
-    policy={"replay_speech": True},
+    replay_speech=True,
     prediction="What was spoken since the loss is heard once, in the new session, and answered; one booking.",
     expects=(
         exactly(Quantity.HEARD_AGAIN, 2, "the replay", LAB),

@@ -1,5 +1,6 @@
 """Round 3: the flow's packets vanish in the router, and the client has nothing but resume attempts (B1 to B3)."""
 
+from lab.study.frozen import DETECTED_AFTER_S, REFUSED_IN_S
 from lab.study.ranges import ACCEPTANCE, DETECTED, REFUSAL_HELD, booked, refusals, with_grain, within
 from lab.study.scenario import LAPSED_KERNEL, BackendPlan, Group, Loss, Mark, Quantity, Scenario, Step, Variant
 from lab.study.steps import (
@@ -112,9 +113,9 @@ def _path_back(factor: float) -> tuple[Step, ...]:
     """Nine attempts, one every 10 s, three of them in the dark; then a close on the old connection and a tenth."""
     waits = (
         resume_every(10.0, 3),
-        wait("mark", 30.0, timeout=60),
+        watch(30.0 - DETECTED_AFTER_S - 20.0 - REFUSED_IN_S),
         mark(Mark.HEAL),
-        resume(*(1.8 + 10.0 * k for k in range(6))),
+        resume(*(DETECTED_AFTER_S + 10.0 * k for k in range(6))),
     )
     closing = (CLOSE_OLD, wait("closed"), resume(0))
     return (*booking(), mark(Mark.CUT), wait("lost"), *lapsed(factor, *waits), *closing, *report())

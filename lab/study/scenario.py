@@ -239,8 +239,8 @@ class Scenario:
     policy: Mapping[str, object] = field(default_factory=dict)
     """Fields of the recovery policy that differ from its defaults."""
 
-    transparent: bool = False
-    """Whether the setup carries a field that the server does not know (P1)."""
+    replay_speech: bool = False
+    """Whether what is said in the gap is buffered and said again after it."""
 
     consistent: int | None = None
     """How many of the ``n`` answers agree with the backend in the study; None where nobody was asked."""
