@@ -51,16 +51,15 @@ N1 = Scenario(
     ),
     real=tuple(Variant(_frozen(starts, 1, AT_DETECTION), limit_s=300, longest_s=175) for starts in (SIX, EIGHT, EIGHT)),
     expects=(
-        *refusals(6 + 8 + 8, 3, "N1"),
+        *refusals((6, 8, 8), 1, "N1"),
         DETECTED,
         REFUSAL_HELD,
         ACCEPTANCE,
         within(Quantity.RESULT_AGE_S, 30, 154, "N1: up to 154 s after the call", slack=5),
-        *booked(3, 3, "rule 7"),
+        *booked(1, 1, "rule 7"),
     ),
     study="all refused while frozen (6, 8, 8); after the close accepted first try, 596 to 600 ms; result accepted up "
     "to 154 s after the call",
-    consistent=3,
 )
 N1 = replace(N1, expects_lapsed=(with_grain(REFUSAL_HELD, 8),))
 
@@ -72,10 +71,9 @@ N2 = Scenario(
     loss=Loss.FREEZE,
     lapsed=(Variant(_frozen(SIX, 4, FIVE_S_LATER), limit_s=120, longest_s=30),),
     real=(Variant(_frozen(SIX, 1, FIVE_S_LATER), limit_s=180, longest_s=75),),
-    expects=(*refusals(18, 3, "N2"), DETECTED, REFUSAL_HELD, ACCEPTANCE, *booked(3, 3, "rule 7")),
+    expects=(*refusals(6, 1, "N2"), DETECTED, REFUSAL_HELD, ACCEPTANCE, *booked(1, 1, "rule 7")),
     expects_lapsed=(with_grain(REFUSAL_HELD, 4),),
     study="6 refusals each; after the close accepted, 559 to 568 ms",
-    consistent=3,
 )
 
 N3 = Scenario(
@@ -91,9 +89,8 @@ N3 = Scenario(
             longest_s=45,
         ),
     ),
-    expects=(*refusals(0, 0, "N3"), DETECTED, *booked(2, 2, "N3")),
+    expects=(*refusals(0, 0, "N3"), DETECTED, *booked(1, 1, "N3")),
     study="the result is accepted on the old connection; consistent 2/2",
-    consistent=2,
 )
 
 P4_ATTEMPTS = 13

@@ -85,8 +85,8 @@ def speaking(plus: float, *, hold: bool = True) -> tuple[Step, ...]:
 
 
 def report() -> tuple[Step, ...]:
-    """Send the result and ask."""
-    return (SEND_RESULT, ask(), END)
+    """Send the result, hear its announcement, and ask."""
+    return (SEND_RESULT, wait("result_sent"), wait("turn_complete"), ask(), END)
 
 
 def backing_off(gaps_s: Sequence[float], refusal_s: float) -> tuple[float, ...]:
