@@ -6,6 +6,7 @@ All runs start together at the first test, since each mostly waits.
 import concurrent.futures
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -156,6 +157,9 @@ class BrokenRouter:
         self._real.prepare(self._wrong(fault))
 
     def cut(self, fault: Fault) -> CutReceipt:
+        if self._wrong is no_rule:
+            now = time.monotonic()
+            return CutReceipt(now, now)
         receipt: CutReceipt = self._real.cut(self._wrong(fault))
         return receipt
 
@@ -219,6 +223,11 @@ def other_port(fault: Fault) -> Fault:
     return replace(fault, flow=fault.flow._replace(client=client))
 
 
+def no_rule(fault: Fault) -> Fault:
+    """The router prepares all, and at the cut does nothing."""
+    return fault
+
+
 def forward_alone(fault: Fault) -> Fault:
     return replace(fault, direction=Cut.FORWARD)
 
@@ -229,6 +238,10 @@ def heal(testbed: NetnsTestbed, fault: Fault) -> None:
 
 def kill_bystander(testbed: NetnsTestbed, _: Fault) -> None:
     testbed.client.processes()[0].send_signal(9)
+
+
+def kill_server(testbed: NetnsTestbed, _: Fault) -> None:
+    next(one for one in testbed.server.processes() if str(PORT) in one.argv).send_signal(9)
 
 
 def fewer_retries(testbed: NetnsTestbed, _: Fault) -> None:
@@ -262,6 +275,9 @@ def _without_packets(summary: CaptureSummary) -> Path:
 RUNS: dict[str, Sabotage] = {
     "wrong port": Sabotage(own(), wrong=other_port),
     "wrong port, idle": Sabotage(IDLE, wrong=other_port),
+    "no rule": Sabotage(own(), wrong=no_rule),
+    "no rule, idle": Sabotage(IDLE, wrong=no_rule),
+    "server killed": Sabotage(own(watch_s=None), at_cut=kill_server),
     "wrong port, sink": Sabotage(own(placement=Placement.CLIENT_SINK), wrong=other_port),
     "wrong port, idle, sink": Sabotage(replace(IDLE, placement=Placement.CLIENT_SINK), wrong=other_port),
     "sink unseen": Sabotage(own(placement=Placement.CLIENT_SINK), summary=emptied),
@@ -342,6 +358,8 @@ def failed(record: Record) -> set[str]:
     [
         ("wrong port", "nothing-crossed"),
         ("wrong port, idle", "rule-matched-forward"),
+        ("no rule", "nothing-crossed"),
+        ("no rule, idle", "rule-matched-forward"),
         ("wrong port, sink", "nothing-crossed"),
         ("wrong port, sink", "rule-equals-capture-return"),
         ("wrong port, idle, sink", "rule-matched-return"),
@@ -362,6 +380,13 @@ def test_a_run_that_cannot_prove_itself_is_invalid_and_says_why(runs: Batch, nam
     assert record.outcome is Outcome.INVALID
     assert check in failed(record)
     assert check in (record.reason or "")
+
+
+def test_a_server_that_dies_in_the_dark_is_no_silent_loss(runs: Batch) -> None:
+    record = runs["server killed"]
+
+    assert record.outcome is not Outcome.CONFIRMED
+    assert record.reason
 
 
 def test_the_same_run_with_nothing_in_its_way_is_confirmed_up_to_its_horizon(runs: Batch) -> None:
