@@ -16,14 +16,14 @@ demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo
 
 test: dev-setup ## Set up, then the unit tests and the experiments (4 min; 8 with a Docker engine)
-	$(bin)/python -m pytest -n 4 -m "not slow and not containers"
-	$(bin)/python -m pytest -n 3 -m "not slow and containers"
-	$(bin)/python -m pytest -m "not slow" lab/
+	scripts/tests.sh -n 4 -m "not slow and not containers"
+	scripts/tests.sh -n 3 -m "not slow and containers"
+	scripts/tests.sh -m "not slow" lab/
 
 test-full: dev-setup ## The same, with the experiments that take minutes each
-	$(bin)/python -m pytest -n 4 -m "not containers"
-	$(bin)/python -m pytest -n 3 -m containers
-	$(bin)/python -m pytest lab/
+	scripts/tests.sh -n 4 -m "not containers"
+	scripts/tests.sh -n 3 -m containers
+	scripts/tests.sh lab/
 
 table: dev-setup ## Run the experiments, write docs/experiments.md and the README's table
 	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md

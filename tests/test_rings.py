@@ -27,8 +27,8 @@ PURE = ("live/protocol/", "live/session/", "live/model/", "live/recovery/", "liv
 
 CODECS = {"base64", "binascii", "json"}
 
-PROTOCOL_WIRE = ("live/protocol/wire.py",)
-"""Makes octets of messages and messages of octets."""
+PROTOCOL_WIRE = ("live/protocol/wire.py", "live/protocol/scalars.py")
+"""Make octets of messages and messages of octets."""
 
 INWARDS = {
     "core": {"core"},

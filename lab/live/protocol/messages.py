@@ -70,7 +70,8 @@ class Setup:
     model: str
     system_instruction: Content | None = None
     tools: tuple[Json, ...] = ()
-    """As they stood: ``functionDeclarations`` with name, description, parameters."""
+    """``functionDeclarations`` with name, description, parameters; the protocol's names in camel case, as in the two
+    configurations below, whichever spelling came. A schema's own property names stay."""
 
     session_resumption: SessionResumption | None = None
     """None where the client wants no handles."""

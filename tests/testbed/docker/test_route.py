@@ -11,7 +11,7 @@ import pytest
 from lab.core.errors import UsageError
 from lab.testbed.agent.ethtool import Offload, read_offloads
 from lab.testbed.docker.inner import route
-from tests.testbed.isolated import isolated
+from tests.testbed.isolated import isolated, until
 
 
 def make_link() -> None:
@@ -64,7 +64,15 @@ def test_a_gateway_that_cannot_be_reached_is_a_mistake() -> None:
 def test_it_stays_until_told_and_has_said_that_it_is_ready() -> None:
     make_link()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+    def end_it_once_ready() -> None:
+        # The first process of a namespace never sees a signal that comes before it has blocked it, nor one that the
+        # kernel gives to a thread that has not.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        until(route.READY.exists)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_it_once_ready).start()
 
     assert route.main(["--to", "198.51.100.0/24", "--via", "192.0.2.1"]) == 0
     assert route.READY.exists()
