@@ -4,6 +4,7 @@ All runs start together at the first test, since each mostly waits.
 """
 
 import concurrent.futures
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from lab.pcap.writer import PcapngWriter, Source
 from lab.report.record import Cause, NoticedBy, Outcome, Record
 from lab.run.runner import Run
 from lab.run.spec import Action, Program, RunSpec
+from lab.run.trigger import LineTrigger
 from lab.testbed.netns import NetnsTestbed
 from lab.testbed.ports import CaptureSummary, CutReceipt, TestbedSpec
 
@@ -82,6 +84,22 @@ s.sendall(bytes(10_000_000))
 DEAF = """
 import time
 connection.sendall(connection.recv(10))
+time.sleep(60)
+"""
+STORY = """
+for _ in range(8):
+    s.sendall(b"x")
+    s.recv(10)
+    time.sleep(0.1)
+print("asked", flush=True)
+time.sleep(0.4)
+s.sendall(b"y")
+time.sleep(1)
+print("path back, please", flush=True)
+s.recv(10)
+print("answered", flush=True)
+time.sleep(1)
+print("done", flush=True)
 time.sleep(60)
 """
 USER_TIMEOUT = "s.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2500)\n" + TALK
@@ -285,6 +303,17 @@ RUNS: dict[str, Sabotage] = {
         foreign(FLOOD, server=python(ECHO.partition("    while")[0], *(f"    {line}\n" for line in DEAF.split("\n"))))
     ),
     "foreign healed": Sabotage(foreign(heal_after_s=1.0, sysctls={})),
+    "triggered": Sabotage(
+        foreign(
+            STORY,
+            cut_when=LineTrigger("client", "^asked"),
+            heal_when=LineTrigger("client", "^path back", delay_s=0.2),
+            end_when=LineTrigger("client", "^done"),
+        )
+    ),
+    "triggered by the server": Sabotage(
+        own(cut_when=LineTrigger("server", '"received".*"total": 21'), actions=(), watch_s=1.2)
+    ),
     "foreign never": Sabotage(foreign(watch_s=1.5, noticed="no such line")),
 }
 
@@ -439,6 +468,45 @@ def test_a_foreign_client_before_a_closed_window_is_predicted_by_its_probes(runs
 
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.cause is Cause.PROBES
+
+
+FOLLOWS_S = 0.25
+"""From a line to the commit that follows it: 10 ms where nobody else wants a processor, and here six runs do."""
+
+
+def timeline(runs: Batch, name: str) -> list[dict[str, Any]]:
+    folder = max(runs.folder.glob(f"{name}-?"))
+    return [json.loads(line) for line in (folder / "timeline.jsonl").read_text().splitlines()]
+
+
+def test_cut_heal_and_end_follow_the_lines_of_the_programs(runs: Batch) -> None:
+    record = runs["triggered"]
+    lines = {each["detail"]["then"]: each["t_s"] for each in timeline(runs, "triggered") if each["kind"] == "line"}
+    said = {word: at for at, _, word in client_log(runs, "triggered")}
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert 0 < -lines["cut"] < FOLLOWS_S
+    assert record.fault.healed_s is not None
+    assert 0 < record.fault.healed_s - (lines["heal"] + 0.2) < FOLLOWS_S
+    assert said["answered"] > said["path"], "the copy after the heal brought what the hole had kept"
+    assert record.observation.client.recovered_s is not None
+    assert record.horizon_s is not None
+    assert 0 <= record.horizon_s - lines["end"] < FOLLOWS_S
+
+
+def test_the_cut_may_follow_a_line_of_the_server(runs: Batch) -> None:
+    record = runs["triggered by the server"]
+    line = next(each for each in timeline(runs, "triggered by the server") if each["kind"] == "line")
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert (line["source"], line["detail"]["then"]) == ("server", "cut")
+
+
+def client_log(runs: Batch, name: str) -> list[tuple[float, str, str]]:
+    """Instant, stream and first word of each line."""
+    log = max(runs.folder.glob(f"{name}-?")) / "client.log"
+    fields = (line.split() for line in log.read_text().splitlines())
+    return [(float(at), stream, words[0].strip(",")) for at, stream, *words in fields]
 
 
 def test_foreign_programs_talk_on_after_a_heal(runs: Batch) -> None:
