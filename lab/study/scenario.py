@@ -224,9 +224,9 @@ class Variant:
     """Wall seconds that it takes, roughly: the longest ones are started first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """One row of the table."""
+    """One row of the table; it equals itself alone, for its steps are objects of JSON, which cannot be hashed."""
 
     id: str
     """As in the study: R1, BR1-no-note."""
@@ -265,6 +265,9 @@ class Scenario:
 
     wrong_on_purpose: str = ""
     """What is wrong, where the scenario shows a mistake; nothing else may double-book."""
+
+    brief: int | None = None
+    """How many sessions are run where time is short; None for all ``n``."""
 
     minutes: bool = False
     """Whether real waits take a quarter of an hour, so that only ``--full`` has them."""
