@@ -93,6 +93,8 @@ class Quantity(enum.Enum):
     HEARD_AGAIN = "utterances heard that were spoken in the gap"
     GAVE_UP = "recoveries that ended without a session"
     DEAD_CODE = "close code that the path brought when it came back"
+    REFUSED_AT_S = "when refused attempts began, from the loss"
+    ACCEPTED_AT_S = "when accepted attempts began, from the loss"
 
     @property
     def timed(self) -> bool:
