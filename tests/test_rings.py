@@ -51,7 +51,7 @@ PLACES = {
     "docker": ("testbed/docker/", "testcontainers/"),
     "fastapi": ("control/",),
     "iptc": ("testbed/firewall_iptables.py",),
-    "matplotlib": ("report/",),
+    "matplotlib": ("report/", "study/figures.py"),
     "numpy": (),
     "pocketsphinx": ("live/voice/recogniser.py",),
     "prometheus_client": ("control/metrics.py",),
