@@ -175,6 +175,8 @@ class Assistant:
         """A connection is over."""
         if self.attempts[number].talk is not None:
             return [*self.lost(number, None), *self.recovery.old_closed(now=now(), attempt=number, echoed=False)]
+        if number == 0:
+            raise ConnectionError(f"the first connection: {code} {why}")
         if code in (None, ABNORMAL):
             return self.recovery.failed(number, why, now=now())
         return self.recovery.refused(number, code, why, now=now())
