@@ -31,6 +31,7 @@ mark             ``name``: whoever runs the assistant acts on it
 drop             ``how``, ``attempt``
 lost             ``attempt``, ``silent_s``, ``by``: silence, unacknowledged, closed, ended
 path_back        ``attempt``: something came on a connection that was lost
+close_old        ``attempt``, ``code``: a close is queued on a connection that was lost
 closed           ``attempt``, ``code``, ``reason``, ``by`` (server, us, network), ``error``
 resumed          ``attempt``, ``since_lost_s`` (noticed or dropped), ``since_heard_s`` (last sign of life)
 not_resumed      every attempt of a ``resume`` step came to nothing

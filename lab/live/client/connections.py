@@ -186,6 +186,7 @@ class Connections:
     def close(self, line: Line, code: int) -> None:
         """Queue a close frame on a line; its end is then nobody's loss. On a dead path it never leaves."""
         line.wanted_end = True
+        self._events.tell("close_old", attempt=line.number, code=code)
         line.link.close(code)
 
     def abandon(self, line: Line, code: int) -> None:

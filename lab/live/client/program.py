@@ -6,13 +6,13 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-from lab.core.errors import LabError, UsageError
+from lab.core.errors import LabError
 from lab.live.client.assistant import Assistant
+from lab.live.client.clips import find_clip
 from lab.live.client.dialing import dialer
 from lab.live.client.events import Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options, parse
-from lab.live.client.speaking import Clip
 from lab.live.clock import Clock
 
 INTERRUPTED = 130
@@ -89,12 +89,3 @@ class Words:
             self._over.set()
         elif word:
             self._told(word)
-
-
-def find_clip(name: str) -> Clip:
-    """A shipped clip.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
-    raise UsageError(f"There is no clip {name!r}.")
