@@ -50,6 +50,7 @@ PLACES = {
     "cryptography": ("live/server/certificates.py",),
     "docker": ("testbed/docker/", "testcontainers/"),
     "fastapi": ("control/",),
+    "google": ("live/client/google_genai.py", "live/client/genai_messages.py"),
     "iptc": ("testbed/firewall_iptables.py",),
     "matplotlib": ("report/", "study/figures.py"),
     "numpy": (),
