@@ -27,7 +27,7 @@ test-full: dev-setup ## The same, with the experiments that take minutes each
 
 conformance: dev-setup ## Bring two releases of google-genai, and run them against the session server (1 min)
 	scripts/conformance.sh
-	scripts/tests.sh -n 4 tests/conformance
+	scripts/tests.sh -n 6 tests/conformance
 
 table: dev-setup ## Run the experiments, write docs/experiments.md and the README's table
 	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md

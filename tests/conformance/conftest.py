@@ -48,6 +48,11 @@ class Stage:
         command = (str(self.python), "-u", str(HERE / "programs" / f"{program}.py"), *argv)
         return self.testbed.client.spawn(command, env=self.environment | environment)
 
+    def start_client(self, *argv: str) -> Process:
+        """The lab's reference client in the same environment; the lab is found by PYTHONPATH."""
+        command = (str(self.python), "-u", "-m", "lab.live.client", *argv)
+        return self.testbed.client.spawn(command, env=self.environment | {"PYTHONPATH": str(ROOT)})
+
     def finish(self, process: Process) -> "Events":
         """What a program has said in all; it must have come to its own end."""
         status = process.wait(PROGRAM_S)

@@ -3,6 +3,8 @@
 Each check is a program of its own in ``programs/``; here is what must come of it.
 """
 
+import json
+
 import pytest
 
 from tests.conformance.conftest import ROOT, Stage, wait_for
@@ -70,3 +72,28 @@ def test_with_the_labs_policy_on_top_the_user_is_told_the_truth_and_one_slot_is_
     assert events.first("bookings")["count"] == 1
     assert events.first("audio_first", since="restored")["at"] - cut_at <= 8.0
     assert "booked" in events.last("answer")["text"]
+
+
+def test_the_reference_client_recovers_on_it_as_on_its_own_connections(stage: Stage) -> None:
+    script = [
+        {"do": "type", "text": "Book me the 3pm slot tomorrow, please."},
+        {"do": "await", "event": "tool_call", "plus": 1.0},
+        {"do": "mark", "name": "cut"},
+        {"do": "await", "event": "lost"},
+        {"do": "recover"},
+        {"do": "ask", "text": "Did you book it?"},
+        {"do": "end"},
+    ]
+    program = stage.start_client("--adapter", "google-genai", "--script", json.dumps(script))
+    wait_for(program, "mark")
+    cut_at = stage.cut(program).since
+    wait_for(program, "done")
+    program.write("quit\n")
+    events = stage.finish(program)
+
+    assert 1.4 <= events.first("lost")["at"] - cut_at <= 2.6
+    assert [one["code"] for one in events.of("refused")] == [1011] * 4
+    assert events.first("restored")
+    assert len(events.of("tool_call")) == 1
+    assert events.first("bookings")["count"] == 1
+    assert events.first("answer")["consistent"]
