@@ -14,9 +14,10 @@ With a key the same client talks to the service itself:
 
 From here no packets can be dropped on the way there. So the first connection goes by a relay in this program that stops
 passing octets: both kernels go on acknowledging, but the service hears nothing and sees nothing closed. That shows the
-lock; it shows nothing of TCP, of which ``lab run --backend docker --uplink HOST:443`` shows the client's half.
-GOOGLE_GEMINI_BASE_URL names another service than Google's (``lab live serve`` prints one), GEMINI_MODEL another model.
-The session that is left behind ends by itself. Needs websockets, and the lab where there is no key.
+lock; it shows nothing of TCP, of which ``lab run --backend docker --uplink HOST:443`` shows the client's half. The two
+variables that ``lab live serve`` prints lead here too, without a key. GEMINI_MODEL names another model.
+
+Needs websockets, and the lab where none of this is set.
 """
 
 import asyncio
@@ -172,8 +173,8 @@ def main() -> int:
     if len(sys.argv) > 1:
         held = asyncio.run(client(sys.argv[1], "any"))
         print("claim holds" if held else "claim fails")
-    elif key := os.environ.get("GEMINI_API_KEY"):
-        base = os.environ.get("GOOGLE_GEMINI_BASE_URL", SERVICE)
+    elif {"GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"} & os.environ.keys():
+        base, key = os.environ.get("GOOGLE_GEMINI_BASE_URL", SERVICE), os.environ.get("GEMINI_API_KEY", "any")
         parts = urlsplit(base)
         relay = Relay(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         held = asyncio.run(client(base, key, relay))

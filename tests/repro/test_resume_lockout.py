@@ -11,14 +11,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "repro" / "resume_lockout.py"
+TLS = ("--host", "127.0.0.1", "--port", "0", "--tls-port", "0", "--ca")
 REFUSED = "1011 Internal error encountered."
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """The session server on loopback; its address."""
+def served(folder: Path) -> Iterator[tuple[str, str]]:
+    """The session server on loopback; the certificate to trust, and its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "lab.live.server", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, "-m", "lab.live.server", *TLS, str(folder)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -26,7 +27,7 @@ def served() -> Iterator[str]:
     assert process.stdout is not None
     try:
         listening = json.loads(process.stdout.readline())
-        yield f"http://127.0.0.1:{listening['ws']}"
+        yield str(folder / "ca.pem"), f"https://127.0.0.1:{listening['wss']}"
     finally:
         process.terminate()
         process.communicate(timeout=20)
@@ -65,6 +66,6 @@ def test_with_packets_that_vanish_the_session_stays_locked_until_its_connection_
     assert any(line.startswith("confirmed: dark for 6.5 s") for line in lines), "the run has proved its hole"
 
 
-def test_with_a_relay_that_passes_nothing_it_does_too() -> None:
-    with served() as address:
-        check(run(GEMINI_API_KEY="any", GOOGLE_GEMINI_BASE_URL=address))
+def test_with_a_relay_that_passes_nothing_it_does_too(tmp_path: Path) -> None:
+    with served(tmp_path) as (authority, address):
+        check(run(SSL_CERT_FILE=authority, GOOGLE_GEMINI_BASE_URL=address))
