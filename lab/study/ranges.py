@@ -1,0 +1,97 @@
+"""Ranges that several rows share, each with the study's own figures behind it.
+
+A row of the study is one to four sessions, so that its extremes say little of the next session. Where a rule pools
+what several rows saw, the rule's range is taken, and named.
+"""
+
+from collections.abc import Sequence
+
+from lab.study.scenario import Expected, Origin, Over, Quantity
+
+MACHINE_S = 0.15
+"""What two cores that run all sessions side by side may add to a time, seconds."""
+
+BUSY = "all sessions share two cores; each program may get its turn late"
+LAPSE_GRAIN = "a lapse multiplies what the programs themselves take: 10 ms of the wall are 0.3 s at thirtyfold"
+
+
+def exactly(quantity: Quantity, count: float, source: str, origin: Origin = Origin.STUDY) -> Expected:
+    """A count over all sessions of the row."""
+    return Expected(quantity, count, count, source, Over.TOTAL, origin)
+
+
+def refusals(refused: int, accepted: int, source: str, origin: Origin = Origin.STUDY) -> tuple[Expected, ...]:
+    """How many attempts were refused and accepted, over all sessions of the row."""
+    return (exactly(Quantity.REFUSED, refused, source, origin), exactly(Quantity.ACCEPTED, accepted, source, origin))
+
+
+def booked(bookings: int, consistent: int | None, source: str, origin: Origin = Origin.STUDY) -> tuple[Expected, ...]:
+    """What the backend holds over all sessions of the row, and how many answers agree with it."""
+    found = [exactly(Quantity.BOOKINGS, bookings, source, origin)]
+    if consistent is not None:
+        found.append(exactly(Quantity.CONSISTENT, consistent, source, origin))
+    return tuple(found)
+
+
+def within(
+    quantity: Quantity,
+    low: float,
+    high: float,
+    source: str,
+    *,
+    slack: float = MACHINE_S,
+    why: str = BUSY,
+    over: Over = Over.EACH,
+    origin: Origin = Origin.STUDY,
+) -> Expected:
+    """A time, with what the machine may add."""
+    return Expected(quantity, low, high, source, over, origin, slack, why)
+
+
+REFUSAL = within(Quantity.REFUSAL_S, 0.472, 0.704, "rule 2: 472 to 704 ms")
+"""After an idle abort or clean close."""
+
+REFUSAL_HELD = within(Quantity.REFUSAL_S, 0.460, 1.245, "B1: 460 to 1245 ms; rule 3: median 562 to 575 ms")
+"""While the server holds the old connection."""
+
+RESUMED = within(Quantity.RESUMED_S, 2.043, 2.294, "R0 to R3, P2, P3: 2043 to 2294 ms")
+"""From an idle abort, by the second attempt."""
+
+ACCEPTANCE = within(Quantity.ACCEPTANCE_S, 0.5, 0.609, "rule 4: 0.5 to 0.6 s; R4, N1, N2, B3: 507 to 609 ms")
+"""From the attempt to the resumed session."""
+
+DETECTED = within(Quantity.DETECTED_S, 1.49, 2.04, "recovery: detection 1.49 to 2.04 s")
+
+ANNOUNCED = within(Quantity.ANNOUNCED_S, 0.594, 0.754, "rule 7: 594 to 754 ms")
+
+
+def with_grain(expected: Expected, factor: float, *, median: bool = True) -> Expected:
+    """The same time measured in a lapse: the programs' own milliseconds count so many times.
+
+    Args:
+        expected: With real waits.
+        factor: Of the lapse.
+        median: Hold only the median against the range; single sessions' values bear the machine's load.
+    """
+    over = Over.MEDIAN if median else expected.over
+    return Expected(
+        expected.quantity,
+        expected.low,
+        expected.high,
+        expected.source,
+        over,
+        expected.origin,
+        expected.slack + factor * 0.02,
+        LAPSE_GRAIN,
+    )
+
+
+def recovery_times(origin: Origin = Origin.STUDY, *, window: Sequence[float] = (3.55, 3.60)) -> tuple[Expected, ...]:
+    """The recovery's own times (study.md, "The recovery")."""
+    source = "recovery: times from the loss"
+    return (
+        DETECTED,
+        within(Quantity.WINDOW_S, window[0], window[1], f"{source}: window 3.55 to 3.60 s", origin=origin),
+        within(Quantity.NEW_SETUP_S, 0.25, 0.32, f"{source}: new session's setup 0.25 to 0.32 s", origin=origin),
+        within(Quantity.SPEAKS_AFTER_S, 0.76, 1.20, f"{source}: first audio 0.76 to 1.20 s", origin=origin),
+    )

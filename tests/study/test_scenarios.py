@@ -1,0 +1,119 @@
+import json
+
+import pytest
+
+from lab.core.errors import UsageError
+from lab.study.scenario import Loss, Mark, Origin, Quantity, Scenario, Variant
+from lab.study.scenarios import PUBLISHED, SCENARIOS, find, sessions
+from lab.study.steps import backing_off, lapse, lapsed, watch
+from lab.study.sweep import SWEEP, offsets
+
+ALL = list(SCENARIOS.values())
+
+
+def by_name(scenario: Scenario) -> str:
+    return scenario.id
+
+
+def variants(scenario: Scenario) -> tuple[Variant, ...]:
+    return (*scenario.lapsed, *scenario.real)
+
+
+def test_the_study_has_43_sessions_in_four_rounds() -> None:
+    counted: dict[str, int] = {}
+    for scenario in PUBLISHED:
+        counted[scenario.group.name] = counted.get(scenario.group.name, 0) + scenario.n
+
+    assert sessions(PUBLISHED) == 43
+    assert counted == {"ROUND_1": 17, "ROUND_2": 9, "ROUND_3": 6, "STAGE_2": 11}
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_every_script_is_json_and_comes_to_an_end(scenario: Scenario) -> None:
+    for variant in variants(scenario):
+        assert json.loads(json.dumps(list(variant.steps)))[-1] == {"do": "end"}
+        assert variant.longest_s < variant.limit_s
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_every_lapse_ends_before_the_session_does(scenario: Scenario) -> None:
+    for variant in variants(scenario):
+        factors = [step["factor"] for step in variant.steps if step["do"] == "lapse"]
+        assert not factors or factors[-1] == 1
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_real_waits_have_no_lapse_in_them(scenario: Scenario) -> None:
+    assert not [step for variant in scenario.real for step in variant.steps if step["do"] == "lapse"]
+    assert not [variant for variant in scenario.real if variant.kernel.factor != 1]
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_who_causes_the_loss_is_who_the_script_asks(scenario: Scenario) -> None:
+    asked = {Mark(step["name"]) for variant in variants(scenario) for step in variant.steps if step["do"] == "mark"}
+    dropped = {step["how"] for variant in variants(scenario) for step in variant.steps if step["do"] == "drop"}
+    begins = {Loss.PACKET_LOSS: Mark.CUT, Loss.FREEZE: Mark.FREEZE, Loss.ADDRESS: Mark.MOVE_ADDRESS}
+
+    assert (begins.get(scenario.loss) in asked) == scenario.loss.silent
+    assert dropped == {Loss.ABORT: {"abort"}, Loss.CLOSE: {"close"}}.get(scenario.loss, set())
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_nobody_expects_a_second_booking_but_the_example_that_is_wrong_on_purpose(scenario: Scenario) -> None:
+    bookings = [each.high for each in scenario.expects if each.quantity is Quantity.BOOKINGS]
+
+    assert len(bookings) == 1
+    assert (bookings[0] > scenario.n) == bool(scenario.wrong_on_purpose)
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_a_row_has_the_study_s_figures_or_a_prediction_of_the_lab_s_own(scenario: Scenario) -> None:
+    assert bool(scenario.study) == scenario.published
+    assert bool(scenario.prediction) != scenario.published
+    if not scenario.published:
+        assert any(each.origin is Origin.LAB for each in scenario.expects)
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=by_name)
+def test_no_quantity_is_expected_twice(scenario: Scenario) -> None:
+    for real in (False, True):
+        quantities = [each.quantity for each in scenario.expected(real=real)]
+        assert len(quantities) == len(set(quantities))
+
+
+def test_a_lapse_changes_some_expectations_and_keeps_the_others() -> None:
+    b1 = find("B1")
+    real, fast = ({each.quantity: each for each in b1.expected(real=real)} for real in (True, False))
+
+    assert set(real) == set(fast)
+    assert real[Quantity.REFUSED] == fast[Quantity.REFUSED]
+    assert real[Quantity.LAST_COPY_S].slack < fast[Quantity.LAST_COPY_S].slack
+
+
+def test_the_sessions_of_a_row_take_its_scripts_in_turn() -> None:
+    r1 = find("R1")
+
+    assert r1.variant(0, real=False) is r1.lapsed[0]
+    assert r1.variant(5, real=False) is r1.lapsed[1]
+    assert r1.variant(1, real=True) is r1.lapsed[1], "without a lapse there is one form only"
+
+
+def test_a_name_is_found_in_any_case_and_a_wrong_one_gets_the_nearest() -> None:
+    assert find("br1-NO-note").id == "BR1-no-note"
+    with pytest.raises(UsageError, match="did you mean BR1-parallel"):
+        find("BR1-paralel")
+
+
+def test_attempts_that_back_off_wait_from_refusal_to_attempt() -> None:
+    assert backing_off((1, 2, 4), 0.5) == (0.0, 1.5, 4.0, 8.5)
+
+
+def test_a_lapse_of_one_is_none() -> None:
+    assert lapsed(1, watch(2)) == (watch(2),)
+    assert lapsed(30, watch(2)) == (lapse(30), watch(2), lapse(1))
+
+
+def test_the_sweep_tries_on_both_sides_of_every_settle_time() -> None:
+    assert offsets(0.5) == (0.0, 0.35, 0.55, 1.6)
+    assert [row.server.settings["settle_s"] for row in SWEEP] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
+    assert [sum(e.high for e in row.expects if e.quantity is Quantity.REFUSED) for row in SWEEP] == [0, *(2,) * 6]
