@@ -137,6 +137,7 @@ def _leaf(by: Authority, names: Sequence[str]) -> bytes:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID
 
     key = ec.generate_private_key(ec.SECP256R1())
     signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(by.key.public_key())
@@ -145,7 +146,7 @@ def _leaf(by: Authority, names: Sequence[str]) -> bytes:
         .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(signer, critical=False)
         .sign(by.key, hashes.SHA256())
     )

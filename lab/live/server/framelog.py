@@ -72,7 +72,9 @@ class FrameLog:
 
     @staticmethod
     def _head(t: float, connection: int, sender: str, octets: int) -> str:
-        return f'{{"at": {time.monotonic()}, "t": {t}, "connection": {connection}, "from": "{sender}", "octets": {octets}'
+        return (
+            f'{{"at": {time.monotonic()}, "t": {t}, "connection": {connection}, "from": "{sender}", "octets": {octets}'
+        )
 
     def _write(self, line: str) -> None:
         assert self._fd is not None

@@ -31,8 +31,9 @@ _DATA = frozenset({Opcode.TEXT, Opcode.BINARY, Opcode.CONT})
 class Owner(Protocol):
     """Who is told."""
 
-    pong_delay_s: float
-    """Wall seconds added to every pong."""
+    @property
+    def pong_delay_s(self) -> float:
+        """Wall seconds added to every pong."""
 
     def opened(self, line: "Line") -> None:
         """The WebSocket is open."""

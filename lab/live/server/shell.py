@@ -18,7 +18,9 @@ from lab.live.session.commands import Close, Command, Note, Recognise, Send
 from lab.live.session.house import House
 from lab.live.session.states import Detach
 from lab.live.timelapse import Lapse
-from lab.programs.report import say
+
+Tell = Callable[..., None]
+"""Tells an event by its name, with ``t`` in session seconds and what else there is; as ``lab.programs.report.say``."""
 
 
 class Shell:
@@ -29,9 +31,12 @@ class Shell:
         clock: Session time.
         log: Where frames and notes go.
         recognise: Finds out what was said, and gives it to ``heard`` later.
+        tell: Told every event.
     """
 
-    def __init__(self, house: House, clock: Clock, log: FrameLog, recognise: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self, house: House, clock: Clock, log: FrameLog, recognise: Callable[[str, bytes], None], tell: Tell
+    ) -> None:
         self.house = house
         self.clock = clock
         self.log = log
@@ -41,6 +46,7 @@ class Shell:
         self.defects = 0
         """Errors of the server's own that ended a connection."""
         self._recognise = recognise
+        self._say = tell
         self._numbers = itertools.count(1)
         self._mute = False
 
@@ -66,8 +72,9 @@ class Shell:
         try:
             message = wire.parse_client(data, kind=kind_of(line))
         except ProtocolError as error:
+            wrong = error
             self.log.nonsense(line.number, data, error.reason, t=now)
-            self._guarded(line, lambda: self.house.malformed(line.number, error, now=now))
+            self._guarded(line, lambda: self.house.malformed(line.number, wrong, now=now))
             return
         if self.log.on:
             self.log.frame(line.number, "client", wire.encode(message), t=now)
@@ -151,13 +158,13 @@ class Shell:
         self._tell(note.event.value, note.fields)
 
     def _tell(self, event: str, fields: Mapping[str, Any]) -> None:
-        """In the log and, a line each, on standard output; ``at`` of a note is session time, which is ``t`` here."""
+        """To the log and to whoever listens; ``at`` of a note is session time, which is ``t`` here."""
         t = self.clock.now()
         rest = {name: value for name, value in fields.items() if name != "at"}
         self.log.note(event, rest, t=t)
         if not self._mute:
             try:
-                say(event, t=t, **rest)
+                self._say(event, t=t, **rest)
             except OSError as error:
                 # Whoever read this is gone; the sessions are not.
                 self._mute = True
@@ -173,14 +180,14 @@ def kind_of(line: Line) -> EndpointKind:
 
 def _of(line: Line) -> dict[str, Any]:
     found = paths.find(line.request.path) if line.request is not None else None
-    agent = line.request.headers.get("user-agent") if line.request is not None else None
+    agents = line.request.headers.get_all("user-agent") if line.request is not None else []
     return {
         "remote": plain(line.remote_address),
         "local": plain(line.local_address),
         "tls": line.transport.get_extra_info("ssl_object") is not None,
         "path": None if found is None else found.kind.value,
         "version": None if found is None else found.version,
-        "agent": agent,
+        "agent": " ".join(agents),
     }
 
 
