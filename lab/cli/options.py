@@ -15,6 +15,7 @@ from lab.core.profiles import Profile, profile_named
 from lab.core.uplink import Uplink
 from lab.run.outside import resolve
 from lab.run.spec import Program
+from lab.run.trigger import LineTrigger, parse_trigger
 
 Member = TypeVar("Member", bound=enum.Enum)
 
@@ -73,6 +74,24 @@ def duration(option: str, text: str) -> float:
     """Seconds."""
     try:
         return parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", fix=error.fix) from error
+
+
+def line_trigger(option: str, text: str | None, delay_option: str = "", delay: str | None = None) -> LineTrigger | None:
+    """What follows a line of the client's output, or of the server's; None where the option was not given.
+
+    Args:
+        option: Its name.
+        text: ``REGEX`` or ``server:REGEX``.
+        delay_option: The option that says how long after the line.
+        delay: What that said.
+    """
+    if text is None:
+        return None
+    delay_s = 0.0 if delay is None else duration(delay_option, delay)
+    try:
+        return parse_trigger(text, delay_s)
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", fix=error.fix) from error
 

@@ -22,9 +22,21 @@ def run(
     ] = None,
     backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
     cut_after: Annotated[
-        str, typer.Option(metavar="T", help="Cut this long after the first byte in each direction.")
-    ] = "1s",
-    heal_after: Annotated[str | None, typer.Option(metavar="T", help="Heal this long after the cut.")] = None,
+        str | None,
+        typer.Option(metavar="T", help="Cut this long after the first byte in each direction (1s), or after its line."),
+    ] = None,
+    cut_when: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Cut when the client prints such a line; server:REGEX.")
+    ] = None,
+    heal_after: Annotated[
+        str | None, typer.Option(metavar="T", help="Heal this long after the cut, or after its line.")
+    ] = None,
+    heal_when: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Heal when the client prints such a line; server:REGEX.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Watch until the client prints such a line; server:REGEX.")
+    ] = None,
     direction: Annotated[str, typer.Option(help="both, forward (to the server) or return.")] = "both",
     scope: Annotated[str, typer.Option(help="flow: new connections pass. host: they do not.")] = "flow",
     flow: Annotated[str | None, typer.Option(help="Where several match: first, newest or a client port.")] = None,
@@ -49,11 +61,12 @@ def run(
     With --uplink the server is outside, and the client reaches it by its own name; use it only on systems that you may
     disturb.
 
-    Inside the nodes the names client, router and server resolve. Watches until both kernels and programs have decided;
+    Inside the nodes the names client, router and server resolve. Watches until both kernels and programs have decided,
+    or as --for and --until say;
     exit code 0 confirmed, 1 refuted, 3 invalid, 4 unsupported.
     """
     from lab.cli.execute import execute
-    from lab.cli.options import duration, enum_value, far_end, find_profile, program, sysctls
+    from lab.cli.options import duration, enum_value, far_end, find_profile, line_trigger, program, sysctls
     from lab.core.fault import Cut, Scope
     from lab.run.backend import Images
     from lab.run.spec import Program, RunSpec
@@ -67,8 +80,11 @@ def run(
         profile=find_profile(profile),
         sysctls=sysctls(sysctl or []),
         ipv6=ipv6,
-        cut_after_s=duration("--cut-after", cut_after),
-        heal_after_s=None if heal_after is None else duration("--heal-after", heal_after),
+        cut_after_s=duration("--cut-after", cut_after or "1s"),
+        cut_when=line_trigger("--cut-when", cut_when, "--cut-after", cut_after),
+        heal_after_s=None if heal_after is None or heal_when is not None else duration("--heal-after", heal_after),
+        heal_when=line_trigger("--heal-when", heal_when, "--heal-after", heal_after),
+        end_when=line_trigger("--until", until),
         direction=enum_value("--direction", Cut, direction),
         scope=enum_value("--scope", Scope, scope),
         flow=flow,

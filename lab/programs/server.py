@@ -14,11 +14,9 @@ from collections.abc import Sequence
 
 from lab.programs.commands import Commands
 from lab.programs.connection import Connection
+from lab.programs.listening import open_listener, plain
 from lab.programs.options import add_socket_options, apply_socket_options
 from lab.programs.report import say
-
-TINY_BUFFER = 1
-"""SO_RCVBUF of a server that does not read; the kernel makes it its minimum, which a few segments fill."""
 
 
 class Server:
@@ -73,7 +71,7 @@ class Server:
         self._accepted += 1
         apply_socket_options(opened, self._options)
         label = {"connection": self._accepted}
-        say("accepted", at=at, **label, local=_plain(opened.getsockname()), remote=_plain(remote))
+        say("accepted", at=at, **label, local=plain(opened.getsockname()), remote=plain(remote))
         self._connections[opened.fileno()] = Connection(opened, reads=self._reads, label=label)
 
     def _serve(self, connection: Connection, mask: int, at: float) -> None:
@@ -102,26 +100,6 @@ class Server:
                 connection.close()
 
 
-def listen(options: argparse.Namespace) -> socket.socket:
-    """A listener for IPv4 and IPv6; for IPv4 alone where the kernel has no IPv6."""
-    dual = socket.has_dualstack_ipv6()
-    listener = socket.socket(socket.AF_INET6 if dual else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if dual:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    if not options.read:
-        # Before listen(): the window scale is agreed on in the handshake.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, TINY_BUFFER)
-    listener.bind(("", options.port))
-    listener.listen()
-    listener.setblocking(False)
-    return listener
-
-
-def _plain(address: tuple[str, int]) -> list[object]:
-    return [address[0].removeprefix("::ffff:"), address[1]]
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="python -m lab.programs.server", description=__doc__)
@@ -137,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server; its exit status."""
     options = parser().parse_args(argv)
-    with listen(options) as listener:
+    with open_listener(options.port, tiny=not options.read) as listener:
         say("listening", port=listener.getsockname()[1])
         with contextlib.suppress(KeyboardInterrupt):
             Server(listener, options).run()

@@ -5,6 +5,7 @@ from functools import partial
 
 from lab.core.errors import InvalidRun
 from lab.core.fault import Fault
+from lab.run.cue import Cue
 from lab.run.patience import Patience
 from lab.run.settle import nudge
 from lab.run.spec import Action, RunSpec
@@ -34,6 +35,8 @@ class Agenda:
         self._patience = patience
         self._observe = observe
         self._planned: list[tuple[float, Callable[[], None]]] = []
+        self._heal_cue: tuple[Cue, Fault] | None = None
+        self._cut_at = 0.0
         self.healed: CutReceipt | None = None
         self.reconnect: Process | None = None
         """The client of the new connection, once it was tried."""
@@ -44,9 +47,17 @@ class Agenda:
             self._patience.pause_until(cut_at + action.at_s)
             self._act(action)
 
-    def begin(self, fault: Fault, cut_at: float) -> None:
-        """Count everything that comes after the cut from this instant."""
+    def begin(self, fault: Fault, cut_at: float, heal_cue: Cue | None = None) -> None:
+        """Count everything that comes after the cut from this instant.
+
+        Args:
+            fault: In force.
+            cut_at: CLOCK_MONOTONIC.
+            heal_cue: What the heal follows, where it is no time.
+        """
         spec = self._spec
+        self._cut_at = cut_at
+        self._heal_cue = None if heal_cue is None else (heal_cue, fault)
         planned: list[tuple[float, Callable[[], None]]] = [
             (cut_at + action.at_s, partial(self._act, action)) for action in spec.actions if action.at_s >= 0
         ]
@@ -57,13 +68,43 @@ class Agenda:
         self._planned = sorted(planned, key=lambda pair: pair[0])
 
     def do_what_is_due(self) -> None:
-        """Do all whose time has come, earliest first."""
+        """Do all whose time has come, earliest first.
+
+        Raises:
+            UsageError: the line that the heal was to follow cannot come any more.
+        """
+        self._plan_heal()
         while self._planned and self._planned[0][0] <= self._patience.now():
             self._planned.pop(0)[1]()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the line that the heal follows has not come yet."""
+        return self._heal_cue is not None
+
+    def refuse_silence(self) -> None:
+        """Say so where the watch is over and the heal's line never came.
+
+        Raises:
+            UsageError: it never came.
+        """
+        if self._heal_cue is not None:
+            self._heal_cue[0].refuse("before the watch ended")
 
     def next_at(self) -> float | None:
         """When there is something to do again, CLOCK_MONOTONIC; None: nothing is left."""
         return self._planned[0][0] if self._planned else None
+
+    def _plan_heal(self) -> None:
+        """Once the line has come, the heal has its time like everything else."""
+        if self._heal_cue is None:
+            return
+        cue, fault = self._heal_cue
+        cue.require(self._patience.now(), self._cut_at)
+        if cue.line is not None and cue.due_at is not None:
+            self._heal_cue = None
+            self._observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="heal")
+            self._planned = sorted([*self._planned, (cue.due_at, partial(self._heal, fault))], key=lambda pair: pair[0])
 
     def _act(self, action: Action) -> None:
         program = self._programs[action.node]

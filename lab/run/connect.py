@@ -1,4 +1,7 @@
-"""From a client that was just started to the moment of the cut: its flow is found, has talked, and is still open."""
+"""From a client that was just started to the moment of the cut: its flow is found, has talked, and is still open.
+
+The cut comes after a time, or after a line; what is done in between is the runner's.
+"""
 
 from lab.core.errors import UsageError
 from lab.core.flow import FourTuple
@@ -22,23 +25,16 @@ from lab.run.patience import STEP_S, Patience
 from lab.testbed.ports import Process
 
 
-def connect(stage: Stage, client: Process, agenda: Agenda, patience: Patience, observe: Observe) -> FourTuple:
-    """Find the flow that the user means, and wait for the moment of the cut.
+class Connecting:
+    """Finds the flow that the user means.
 
     Args:
         stage: Everything but the client.
         client: Its program, just started.
-        agenda: Does what the run does before the cut.
         patience: Waits.
         observe: Told of each flow that was taken.
-
-    Raises:
-        UsageError: no flow, or several and no choice; one that never talked, or is open no more.
     """
-    return _Connecting(stage, client, patience, observe).flow_at_cut(agenda)
 
-
-class _Connecting:
     def __init__(self, stage: Stage, client: Process, patience: Patience, observe: Observe) -> None:
         self._stage = stage
         self._spec = stage.spec
@@ -49,12 +45,30 @@ class _Connecting:
         self._observe = observe
         self._roll = Roll(self._node, stage.spec.port, None if self._uplink is None else self._uplink.address)
 
-    def flow_at_cut(self, agenda: Agenda) -> FourTuple:
-        spec = self._spec
-        flow = self._take(self._find())
-        cut_at = self._patience.now() + spec.cut_after_s
+    def first_flow(self) -> FourTuple:
+        """The flow that matches first, once it has talked.
+
+        Raises:
+            UsageError: there is none, or several and no choice; or it never talked.
+        """
+        return self._take(self._find())
+
+    def await_time(self, agenda: Agenda) -> None:
+        """Wait for the moment of the cut, and do what the run does before it."""
+        cut_at = self._patience.now() + self._spec.cut_after_s
         agenda.act_before(cut_at)
         self._look_on(cut_at)
+
+    def flow_at_cut(self, flow: FourTuple) -> FourTuple:
+        """The flow that the user means at the moment of the cut, which has come.
+
+        Args:
+            flow: The one that was found first.
+
+        Raises:
+            UsageError: several match and there is no choice, or it is open no more.
+        """
+        spec = self._spec
         flow = self._choose_again(flow)
         if self._stage.server is not None:
             refuse_exit(self._stage.server, "could be cut off")

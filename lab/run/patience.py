@@ -11,6 +11,10 @@ STEP_S = 0.02
 """Between two looks; a look costs an agent some 0.2 ms, so thirty runs at once stay cheap."""
 
 
+STOP_S = 0.25
+"""How late a stop may be heard by a wait that something else can end too."""
+
+
 class Stopped(Exception):
     """Somebody asked the run to end early."""
 
@@ -43,14 +47,26 @@ class Patience:
                 return None
             self.pause(min(step_s, left))
 
-    def pause(self, seconds: float) -> None:
+    def pause(self, seconds: float, wake: threading.Event | None = None) -> None:
         """Let time pass.
+
+        Args:
+            seconds: How long at most.
+            wake: Ends the pause as soon as it is set; whoever waits clears it.
 
         Raises:
             Stopped: the run was asked to end.
         """
-        if self._stop.wait(max(seconds, 0.0)):
-            raise Stopped
+        if wake is None:
+            if self._stop.wait(max(seconds, 0.0)):
+                raise Stopped
+            return
+        until = self.now() + seconds
+        while not self._stop.is_set():
+            left = until - self.now()
+            if wake.wait(min(max(left, 0.0), STOP_S)) or left <= STOP_S:
+                return
+        raise Stopped
 
     def pause_until(self, instant: float) -> None:
         """Let time pass up to an instant of the clock; returns at once when it is over already."""

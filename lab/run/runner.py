@@ -22,7 +22,8 @@ from lab.run.agenda import Agenda
 from lab.run.arrange import Stage, bring_up, hole_before_connect, start
 from lab.run.collect import collect
 from lab.run.conclude import Known, conclude, unfinished, write_timeline
-from lab.run.connect import connect
+from lab.run.connect import Connecting
+from lab.run.cue import Cue
 from lab.run.findings import Findings
 from lab.run.forecast import EndForecast, forecast_end, read_settings
 from lab.run.noticing import has_told
@@ -31,6 +32,7 @@ from lab.run.proofs import named
 from lab.run.settings import at_creation
 from lab.run.sides import translated
 from lab.run.spec import RunSpec, inside
+from lab.run.trigger import LineTrigger
 from lab.run.watch import TELL_S, EndWatch, watch
 from lab.run.watched import Watched
 from lab.testbed.ports import Counters, Process, Testbed, TestbedSpec
@@ -77,6 +79,9 @@ class Run:
         self._patience = Patience(stop)
         self._start_gate = nullcontext() if start_gate is None else start_gate
         self._programs: dict[str, Process] = {}
+        self._wake = threading.Event()
+        """Set when a line has come that something follows."""
+
         self._before: Mapping[str, Counters] = {}
         hz = read_hz()
         self._known = Known(spec=spec, backend=backend, versions=versions(), hz=hz, started_at=time.time(), settings={})
@@ -145,17 +150,8 @@ class Run:
     def _run(self, stage: Stage) -> Record:
         testbed = stage.testbed
         agenda = Agenda(self.spec, testbed, self._programs, self._patience, self.observe)
-        if self.spec.connect_from is None:
-            client = self._programs["client"] = start(self.spec.client, testbed.client)
-            flow = connect(stage, client, agenda, self._patience, self.observe)
-        else:
-            flow = hole_before_connect(stage, self.spec.connect_from)
-        fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
-        self._know(flow=flow, fault=fault)
-        testbed.router.prepare(fault)
-        for node in inside(testbed, self.spec):
-            node.watch(flow)
-        self._patience.pause_until(stage.captured_since + CALM_S)
+        flow = self._flow_at_cut(stage, agenda)
+        fault = self._make_ready(stage, flow)
         translations = {} if self.spec.uplink is None else translated(testbed.router)
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
@@ -164,8 +160,9 @@ class Run:
         self.observe("router", "cut", cut.done_at, flow=str(flow), direction=self.spec.direction.value)
         if self.spec.connect_from is not None:
             self._programs["client"] = start(self.spec.client, testbed.client)
-        agenda.begin(fault, cut.done_at)
+        agenda.begin(fault, cut.done_at, self._cue(self.spec.heal_when, cut.began_at))
         until = self._watch(stage.testbed, flow, cut.done_at, forecasts, agenda)
+        agenda.refuse_silence()
         watched = Watched(
             spec=self.spec,
             testbed=testbed,
@@ -186,6 +183,40 @@ class Run:
         write_timeline(self._timeline, findings, classes, cut.done_at - BEFORE_CUT_S)
         self._tell_end(findings)
         return conclude(self._known, findings)
+
+    def _flow_at_cut(self, stage: Stage, agenda: Agenda) -> FourTuple:
+        """Start the client, and wait until its flow is to be cut."""
+        if self.spec.connect_from is not None:
+            return hole_before_connect(stage, self.spec.connect_from)
+        client = self._programs["client"] = start(self.spec.client, stage.testbed.client)
+        cue = self._cue(self.spec.cut_when)
+        connecting = Connecting(stage, client, self._patience, self.observe)
+        flow = connecting.first_flow()
+        if cue is None:
+            connecting.await_time(agenda)
+        else:
+            # Everything that can be done before the line is: what is left is looking at the flow once more.
+            self._make_ready(stage, flow)
+            cue.await_due(self._patience)
+            assert cue.line is not None
+            self.observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="cut")
+        return connecting.flow_at_cut(flow)
+
+    def _make_ready(self, stage: Stage, flow: FourTuple) -> Fault:
+        """Have rules and samplers for this flow, and a capture that is old enough; nothing where they are there."""
+        fault = Fault(flow, self.spec.direction, self.spec.scope, self.spec.placement)
+        if self._known.fault == fault:
+            return fault
+        self._know(flow=flow, fault=fault)
+        stage.testbed.router.prepare(fault)
+        for node in inside(stage.testbed, self.spec):
+            node.watch(flow)
+        self._patience.pause_until(stage.captured_since + CALM_S)
+        return fault
+
+    def _cue(self, trigger: LineTrigger | None, since: float = 0.0) -> Cue | None:
+        """What waits for a line; None where none is waited for."""
+        return None if trigger is None else Cue(trigger, self._programs[trigger.node], self._wake, since=since)
 
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
@@ -221,8 +252,12 @@ class Run:
             EndWatch(node.name, forecasts[node.name], partial(node.track, flow)) for node in inside(testbed, self.spec)
         ]
 
+        end_cue = self._cue(self.spec.end_when, cut_at)
+
         def do_what_is_due() -> None:
             agenda.do_what_is_due()
+            if end_cue is not None and self.spec.watch_s is None:
+                end_cue.require(self._patience.now(), cut_at)
             for end in ends:
                 end.healed_at = None if agenda.healed is None else agenda.healed.done_at
 
@@ -230,7 +265,7 @@ class Run:
             client = self._programs.get("client")
             return has_told(client, cut_at, pattern=self.spec.noticed, own=self.spec.client.own)
 
-        return watch(
+        until = watch(
             ends,
             cut_at,
             self.spec.watch_s,
@@ -242,7 +277,13 @@ class Run:
             # Whoever says for how long and for what to look is taken at his word.
             tell_s=math.inf if self.spec.noticed and self.spec.watch_s else TELL_S,
             outside=self.spec.uplink is not None,
+            wake=self._wake,
+            waits=lambda: end_cue is not None or agenda.waits,
+            end_at=lambda: None if end_cue is None else end_cue.due_at,
         )
+        if end_cue is not None and end_cue.line is not None:
+            self.observe(end_cue.trigger.node, "line", end_cue.line.at, text=end_cue.line.text, then="end")
+        return until
 
     def _tell_end(self, found: Findings) -> None:
         for end in found.ends:

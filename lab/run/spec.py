@@ -1,6 +1,5 @@
 """What a run is asked to do."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from lab.core.prediction import State
 from lab.core.profiles import PROFILES, Profile
 from lab.core.socket import SocketOptions
 from lab.core.uplink import Uplink
+from lab.run.trigger import LineTrigger, require_expression
 from lab.testbed.ports import Node, Testbed
 
 MIN_PORT, MAX_PORT = 1, 65535
@@ -78,8 +78,17 @@ class RunSpec:
     cut_after_s: float = 1.0
     """From the first byte in each direction."""
 
+    cut_when: LineTrigger | None = None
+    """The cut follows this line, whatever ``cut_after_s`` says."""
+
     heal_after_s: float | None = None
     """From the cut; None leaves the flow dark."""
+
+    heal_when: LineTrigger | None = None
+    """The heal follows the first such line that comes after the cut."""
+
+    end_when: LineTrigger | None = None
+    """The watch ends with the first such line that comes after the cut, or with ``watch_s``, and with nothing else."""
 
     direction: Cut = Cut.BOTH
     scope: Scope = Scope.FLOW
@@ -138,13 +147,22 @@ class RunSpec:
             if not self.flow.isdecimal():
                 raise UsageError(f"The flow is first, newest or one of the client's ports; {self.flow!r} is none.")
             _check_port("The flow's port", int(self.flow))
-        try:
-            re.compile(self.noticed or "")
-        except re.error as error:
+        require_expression(self.noticed or "")
+        self._check_triggers()
+
+    def _check_triggers(self) -> None:
+        """Refuse triggers that contradict the clock, or that nothing can pull."""
+        if self.heal_when is not None and self.heal_after_s is not None:
+            raise UsageError("The heal comes after a time or after a line, not after both.")
+        if self.cut_when is not None and self.connect_from is not None:
+            raise UsageError("A hole that is there before the connection is cannot follow a line of the client's.")
+        if self.cut_when is not None and any(action.at_s < 0 for action in self.actions):
             raise UsageError(
-                f"{self.noticed!r} is no regular expression: {error}.",
-                fix=f"for this text as it stands: {re.escape(self.noticed or '')}",
-            ) from error
+                "Nothing can be done so long before a cut that follows a line: nobody knows when it comes."
+            )
+        for trigger in (self.cut_when, self.heal_when, self.end_when):
+            if trigger is not None and trigger.node == "server" and self.uplink is not None:
+                raise UsageError(f"The server is {self.uplink}, outside of the testbed; what it prints is not seen.")
 
     def _check_far_end(self) -> None:
         """Refuse what asks for more of an outside server than that it is there."""

@@ -7,6 +7,7 @@ death that comes late is seen as late and not as missing.
 
 import itertools
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -134,6 +135,9 @@ def watch(
     told: Callable[[], bool] = lambda: True,
     tell_s: float = TELL_S,
     outside: bool = False,
+    wake: threading.Event | None = None,
+    waits: Callable[[], bool] = lambda: False,
+    end_at: Callable[[], float | None] = lambda: None,
 ) -> float:
     """Watch until every fate is known, or the user's time is over.
 
@@ -148,6 +152,9 @@ def watch(
         told: Whether the client has shown that it knows; waited for once no kernel has anything left to tell.
         tell_s: How long for, at most.
         outside: The other end's fate is nobody's to know: what it sends is watched for the whole of the user's time.
+        wake: Set when something is due that was not foreseen; else looks come at their own pace.
+        waits: Whether something is still to come that no clock tells: then no fate ends the watch.
+        end_at: When the watch ends although nobody's time is over, CLOCK_MONOTONIC; None: not known yet.
 
     Returns:
         When the watch ended, CLOCK_MONOTONIC.
@@ -155,20 +162,22 @@ def watch(
     limit = None if longest_s is None else cut_at + longest_s
     least = cut_at + (QUIET_WATCH_S if limit is None else 0.0)
     while True:
+        if wake is not None:
+            wake.clear()
         do_what_is_due()
         dues = [due for due in (end.due_until(cut_at) for end in ends) if due is not None]
         on_look()
-        now, ahead = patience.now(), next_at()
-        if limit is not None and now >= limit:
+        now, ahead, end = patience.now(), next_at(), end_at()
+        if any(at is not None and now >= at for at in (limit, end)):
             return now
         all_gone = not outside and all(end.gone or end.let_go for end in ends)
         nothing_due = limit is None and now >= least and now >= max(dues, default=now)
-        if ahead is None and (all_gone or nothing_due):
+        if ahead is None and not waits() and (all_gone or nothing_due):
             patience.until(lambda: told() or None, _left(limit, now, tell_s), step_s=0.1)
             patience.pause(_left(limit, patience.now(), SETTLE_S))
             return patience.now()
-        wake_at = min(at for at in (now + LOOK_S, limit, ahead) if at is not None)
-        patience.pause(max(wake_at - now, 0.001))
+        wake_at = min(at for at in (now + LOOK_S, limit, ahead, end) if at is not None)
+        patience.pause(max(wake_at - now, 0.001), wake)
 
 
 def _left(limit: float | None, now: float, wanted_s: float) -> float:

@@ -6,7 +6,7 @@ of the kernel that the nodes share with the caller.
 
 import enum
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self
@@ -106,6 +106,13 @@ class Process(Protocol):
 
         Raises:
             TimeoutError: it did not come; the message has the last lines and says whether the program still runs.
+        """
+
+    def listen(self, hear: Callable[[Line], None]) -> None:
+        """Have every line told as soon as it is read: those so far at once, then each as it comes, once and in order.
+
+        Args:
+            hear: Called by the thread that reads for the whole testbed, which waits for it: it takes note, and no more.
         """
 
     def wait(self, timeout_s: float) -> int:

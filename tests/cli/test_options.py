@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.options import command, duration, enum_value, far_end, find_profile, sysctls
+from lab.cli.options import command, duration, enum_value, far_end, find_profile, line_trigger, sysctls
 from lab.core.errors import UsageError
 from lab.core.fault import Cut
 from lab.core.uplink import Uplink
 from lab.run.spec import Program
+from lab.run.trigger import LineTrigger
 
 
 def test_a_command_is_split_into_words_without_any_shell() -> None:
@@ -52,6 +53,14 @@ def test_durations_are_seconds_and_errors_name_their_option() -> None:
     with pytest.raises(UsageError, match="--for: Expected a duration, got 'long'") as caught:
         duration("--for", "long")
     assert "500ms" in (caught.value.fix or "")
+
+
+def test_a_line_is_followed_at_once_or_after_a_while_and_none_where_none_was_given() -> None:
+    assert line_trigger("--cut-when", None, "--cut-after", "2s") is None
+    assert line_trigger("--cut-when", "server:^up", "--cut-after", "2s") == LineTrigger("server", "^up", 2.0)
+    assert line_trigger("--until", "done") == LineTrigger("client", "done")
+    with pytest.raises(UsageError, match="--until: '\\(' is no regular expression"):
+        line_trigger("--until", "(")
 
 
 def test_a_member_is_named_by_its_value() -> None:

@@ -41,6 +41,20 @@ while True:
 """
 CONNECT = "import socket, time\nfirst = s = socket.create_connection(('server', 5000))\n"
 TALK = "while True:\n    s.sendall(b'x')\n    s.recv(9)\n    time.sleep(0.1)\n"
+STORY = """
+for _ in range(8):
+    s.sendall(b'x')
+    s.recv(9)
+    time.sleep(0.1)
+print('asked', flush=True)
+time.sleep(0.3)
+s.sendall(b'y')
+time.sleep(0.5)
+print('path back', flush=True)
+s.recv(9)
+print('done', flush=True)
+time.sleep(60)
+"""
 SECOND = """
 s.sendall(b'x')
 s.recv(9)
@@ -76,6 +90,10 @@ PARSED.command()(run)
         (["--direction", "Forwards"], UsageError, "Fix: --direction forward"),
         (["--scope", "world"], UsageError, "--scope is one of flow, host"),
         (["--flow", "second"], UsageError, "'second' is none"),
+        (["--cut-when", "("], UsageError, "--cut-when: '(' is no regular expression"),
+        (["--cut-when", "x", "--cut-after", "soon"], UsageError, "--cut-after: Expected a duration"),
+        (["--heal-when", "server:["], UsageError, "--heal-when: '[' is no regular expression"),
+        (["--until", "*"], UsageError, "--until: '*' is no regular expression"),
         (["--noticed", "["], UsageError, "Fix: for this text as it stands: \\["),
         (["--profile", "fsat"], UsageError, "profiles linux, fast, study-server"),
         (["--profile", "/nowhere/my.toml"], UsageError, "cannot be read: No such file"),
@@ -189,6 +207,14 @@ CASES: dict[str, Case] = {
     "demo without the knob": Case([], verb="demo", env=HIDE),
     "interrupted while it comes up": Case([*programs(), *SHORT], interrupt="Bringing up"),
     "interrupted before the cut": Case([*programs(), *SHORT, "--cut-after", "30"], interrupt="Connected"),
+    "triggers": Case(
+        [
+            *programs(client=python(CONNECT, STORY)),
+            *("--profile", "fast", "--json", "--cut-when", "^asked", "--cut-after", "50ms"),
+            *("--heal-when", "^path back", "--until", "client:^done"),
+        ]
+    ),
+    "no line": Case([*programs(client=python(CONNECT, STORY)), *SHORT, "--heal-when", "server:^never"]),
     "interrupted in the dark": Case([*programs(), *SHORT, "--for", "60"], interrupt="The flow is dark"),
     "interrupted while it reports": Case([*programs(), *SHORT], interrupt="client.log"),
 }
@@ -257,6 +283,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     ("name", "code", "said"),
     [
         ("client exits", 2, "ended with status 3 before it connected. Its last lines: cannot find my config"),
+        ("no line", 2, "The server printed no line with '^never' before the watch ended. It printed nothing"),
         ("no knob", 4, "study-server depends on net.ipv4.tcp_rto_max_ms"),
         ("no permission", 5, "namespace"),
     ],
@@ -302,6 +329,14 @@ def test_json_is_one_record_on_standard_output_and_nothing_else(commands: Comman
     assert set(record["artefacts"]) >= {"record.json", "timeline.jsonl", "client.log", "report.md", "figure.png"}
     assert "The flow is dark" in done.stderr
     assert any(check["name"] == "client-horizon" for check in record["checks"])
+
+
+def test_lines_of_the_programs_trigger_cut_heal_and_end(commands: Commands) -> None:
+    done = commands["triggers"]
+
+    assert done.returncode == 0, done.stderr
+    assert done.record["fault"]["healed_at"] - done.record["fault"]["cut_at"] == pytest.approx(0.75, abs=0.2)
+    assert done.record["observation"]["client"]["recovered_s"] < done.record["horizon_s"] < 5
 
 
 def second_port(done: Done) -> str:

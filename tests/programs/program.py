@@ -20,7 +20,8 @@ class Program:
             text=True,
         )
         self.events: list[dict[str, Any]] = []
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -41,3 +42,12 @@ class Program:
 
     def wait(self) -> int:
         return self._process.wait(timeout=10)
+
+    def close(self) -> None:
+        """End it, and close its pipes."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()

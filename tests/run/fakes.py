@@ -14,7 +14,7 @@ from lab.core.flow import Endpoint, FourTuple
 from lab.core.kernel import KNOBS, LINUX_DEFAULTS
 from lab.core.socket import SocketOptions, SocketSample, TcpState, Timer
 from lab.run.patience import Patience
-from lab.testbed.ports import Counters, Line, SocketTrack, Testbed
+from lab.testbed.ports import Counters, CutReceipt, Line, SocketTrack, Testbed
 
 CLIENT = Endpoint("192.0.2.10", 40000)
 SERVER = Endpoint("198.51.100.20", 5000)
@@ -45,6 +45,22 @@ class Clock(threading.Event):
 
     def patience(self) -> Patience:
         return Patience(self, now=lambda: self.now)
+
+
+class Wake(threading.Event):
+    """A wake-up whose wait lets the clock's time pass, up to the instant at which something sets it."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None, "a run never waits for ever"
+        until = self._clock.now + timeout
+        while not self.is_set() and self._clock.now < until:
+            due = [at for at, _ in self._clock.at if self._clock.now < at <= until]
+            self._clock.wait(min(due, default=until) - self._clock.now)
+        return self.is_set()
 
 
 def sample(at: float = 100.0, local: Endpoint = CLIENT, remote: Endpoint = SERVER, **changes: Any) -> SocketSample:
@@ -94,9 +110,17 @@ class FakeProcess:
     lost_bytes: int = 0
     written: list[str] = field(default_factory=list)
     signals: list[int] = field(default_factory=list)
+    hearers: list[Callable[[Line], None]] = field(default_factory=list)
 
     def say(self, at: float, text: str) -> None:
         self.lines.append(Line(at, "stdout", text))
+        for hear in self.hearers:
+            hear(self.lines[-1])
+
+    def listen(self, hear: Callable[[Line], None]) -> None:
+        for line in self.lines:
+            hear(line)
+        self.hearers.append(hear)
 
     def exit(self, at: float, status: int = 0) -> None:
         self.exited_at, self.returncode = at, status
@@ -204,6 +228,9 @@ class FakeRouter(FakeNode):
 
     def matched(self, fault: Fault) -> Matched:  # noqa: ARG002 - the port's signature
         return next(self.readings)
+
+    def heal(self, fault: Fault) -> CutReceipt:  # noqa: ARG002 - the port's signature
+        return CutReceipt(0.0, 0.0)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from lab.report.folder import RunFolder
 from lab.report.record import Outcome
 from lab.run.runner import Run
 from lab.run.spec import Action, Program, RunSpec
+from lab.run.trigger import LineTrigger
 from lab.testbed.netns import open_testbed
 from tests.run.test_real_runs import ECHO, PORT, TALK, foreign, own, python
 
@@ -54,6 +55,22 @@ MISTAKES: dict[str, tuple[RunSpec, str]] = {
     ),
     "not a namespace's": (foreign(sysctls={"client": {"kernel.panic": "1"}}), "is not a sysctl of a network namespace"),
     "refused value": (foreign(sysctls={"client": {"net.ipv4.tcp_retries2": "many"}}), "The kernel refuses 'many'"),
+    "no line to cut at": (
+        foreign(cut_when=LineTrigger("client", "^booked", within_s=1.0)),
+        "The client printed no line with '^booked' within 1 s. It printed nothing",
+    ),
+    "ends before the line to cut at": (
+        foreign(EARLIER + "print('good bye')", cut_when=LineTrigger("client", "^booked")),
+        "ended with status 0. Its last lines: good bye",
+    ),
+    "no line to heal at": (
+        foreign(heal_when=LineTrigger("server", "path back"), watch_s=1.5, cut_after_s=0.3),
+        "The server printed no line with 'path back' before the watch ended",
+    ),
+    "no line to end at": (
+        foreign(end_when=LineTrigger("client", "done", within_s=2.0), cut_after_s=0.3),
+        "The client printed no line with 'done' within 2 s",
+    ),
     "no such firewall": (foreign(firewall="pf"), "pf"),
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.run.patience import Stopped
-from tests.run.fakes import Clock
+from tests.run.fakes import Clock, Wake
 
 
 def test_what_is_found_at_once_takes_no_time() -> None:
@@ -39,6 +39,31 @@ def test_an_instant_that_is_over_is_not_waited_for() -> None:
     clock.patience().pause_until(99.0)
 
     assert clock.now == 100.0
+
+
+def test_a_pause_ends_at_the_instant_that_somebody_wakes_it() -> None:
+    clock = Clock()
+    wake = Wake(clock)
+    clock.at.append((103.3, wake.set))
+    clock.patience().pause(60.0, wake)
+
+    assert clock.now == pytest.approx(103.3)
+
+
+def test_a_pause_that_nobody_wakes_takes_its_time() -> None:
+    clock = Clock()
+    clock.patience().pause(2.1, Wake(clock))
+
+    assert clock.now == pytest.approx(102.1)
+
+
+def test_a_stop_ends_a_pause_that_waits_to_be_woken() -> None:
+    clock = Clock()
+    clock.at.append((100.5, clock.set))
+
+    with pytest.raises(Stopped):
+        clock.patience().pause(60.0, Wake(clock))
+    assert clock.now < 101.0
 
 
 def test_a_stop_ends_every_wait() -> None:

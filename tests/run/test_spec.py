@@ -9,6 +9,9 @@ from lab.core.fault import Placement
 from lab.core.prediction import State
 from lab.core.uplink import Uplink
 from lab.run.spec import Action, Program, RunSpec
+from lab.run.trigger import LineTrigger
+
+BACK = LineTrigger("client", "back")
 
 
 def spec(**changes: Any) -> RunSpec:
@@ -35,6 +38,9 @@ def test_a_flow_is_chosen_by_age_or_by_port(choice: str | None) -> None:
         ({"flow": "0"}, "1 to 65535"),
         ({"flow": "70000"}, "1 to 65535"),
         ({"noticed": "lost ("}, "no regular expression"),
+        ({"heal_after_s": 5.0, "heal_when": BACK}, "after a time or after a line"),
+        ({"cut_when": BACK, "connect_from": 40000}, "cannot follow a line of the client's"),
+        ({"cut_when": BACK, "actions": (Action(-0.5, "client", "send"),)}, "nobody knows when it comes"),
     ],
 )
 def test_nonsense_is_refused_with_what_was_expected(changes: dict[str, Any], said: str) -> None:
@@ -66,6 +72,7 @@ def test_with_an_uplink_the_server_is_called_by_its_own_name() -> None:
         ({"placement": Placement.OWN_OUTPUT}, "only in the router"),
         ({"connect_from": 40000}, "only established flows"),
         ({"server_state": State.ZERO_WINDOW}, "only established flows"),
+        ({"end_when": LineTrigger("server", "done")}, "what it prints is not seen"),
     ],
 )
 def test_of_an_outside_server_no_more_is_asked_than_that_it_is_there(changes: dict[str, Any], said: str) -> None:

@@ -9,7 +9,7 @@ from lab.core.socket import SocketOptions, TcpState
 from lab.run.watch import LATE_S, QUIET_WATCH_S, SETTLE_S, EndWatch, first_send, watch
 from lab.testbed.ports import SocketTrack
 from tests.run.cases import made_forecast
-from tests.run.fakes import Clock, sample
+from tests.run.fakes import Clock, Wake, sample
 
 CUT_AT = 100.0
 Track = Callable[[], SocketTrack]
@@ -72,6 +72,39 @@ def test_the_users_time_is_used_where_a_fate_is_open() -> None:
     clock = Clock(CUT_AT)
 
     assert watch(ends(alive(clock), alive(clock)), CUT_AT, 30.0, clock.patience()) == pytest.approx(130.0)
+
+
+def test_a_line_ends_the_watch_at_its_instant_and_no_fate_does() -> None:
+    clock = Clock(CUT_AT)
+    wake, said = Wake(clock), list[float]()
+    clock.at += [(107.3, lambda: said.append(107.3)), (107.3, wake.set)]
+    until = watch(
+        ends(gone(101.0), gone(101.0)),
+        CUT_AT,
+        None,
+        clock.patience(),
+        wake=wake,
+        waits=lambda: True,
+        end_at=lambda: said[0] if said else None,
+    )
+
+    assert until == pytest.approx(107.3)
+
+
+def test_what_was_not_foreseen_is_done_when_it_wakes_the_watch() -> None:
+    clock = Clock(CUT_AT)
+    wake, done = Wake(clock), list[float]()
+    clock.at.append((101.1, wake.set))
+    watch(
+        ends(alive(clock), alive(clock)),
+        CUT_AT,
+        2.0,
+        clock.patience(),
+        do_what_is_due=lambda: done.append(clock.now),
+        wake=wake,
+    )
+
+    assert any(at == pytest.approx(101.1) for at in done)
 
 
 def test_where_an_end_is_outside_the_users_time_is_used_whatever_became_of_the_other() -> None:

@@ -4,7 +4,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lab.core.errors import UsageError
 from lab.testbed.agent.events import Event, Exit, Output, StreamEnd
@@ -34,6 +34,7 @@ class AgentProcess:
         self._changed = threading.Condition()
         self._splitters = {stream: Splitter(stream) for stream in _STREAMS}
         self._transcript = Transcript()
+        self._listeners: list[Callable[[Line], None]] = []
         self._open_streams = set(_STREAMS)
         self._returncode: int | None = None
         self._exited_at: float | None = None
@@ -98,6 +99,13 @@ class AgentProcess:
             f"{self._state()}.{self._last_words()}"
         )
 
+    def listen(self, hear: Callable[[Line], None]) -> None:
+        """Have every line told, those so far at once, then each as it comes."""
+        with self._changed:
+            for line in self._transcript.kept():
+                hear(line)
+            self._listeners.append(hear)
+
     def wait(self, timeout_s: float) -> int:
         """The exit status."""
         with self._changed:
@@ -155,7 +163,7 @@ class AgentProcess:
     def _take(self, output: Output) -> None:
         self._gap(output.stream, output.lost)
         for line in self._splitters[output.stream].feed(output.data, output.at):
-            self._transcript.add(line)
+            self._add(line)
 
     def _gap(self, stream: str, lost: int) -> None:
         if lost:
@@ -166,7 +174,12 @@ class AgentProcess:
     def _flush(self, *streams: str) -> None:
         for stream in streams:
             for line in self._splitters[stream].flush():
-                self._transcript.add(line)
+                self._add(line)
+
+    def _add(self, line: Line) -> None:
+        self._transcript.add(line)
+        for hear in self._listeners:
+            hear(line)
 
     def _state(self) -> str:
         if self._returncode is not None:

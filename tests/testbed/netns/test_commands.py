@@ -60,6 +60,19 @@ def test_a_line_is_found_by_pattern_from_an_instant_on(testbed: NetnsTestbed) ->
     assert process.wait(10) == 1
 
 
+def test_every_line_is_heard_once_in_order_those_before_too(testbed: NetnsTestbed) -> None:
+    process = shell(testbed, "echo one; echo two; read line; echo three >&2; printf rest")
+    process.wait_for_line("two", 10)
+    heard: list[Line] = []
+    process.listen(heard.append)
+    assert [line.text for line in heard] == ["one", "two"]
+    process.write("go\n")
+    finished(process)
+
+    assert [line.text for line in heard] == ["one", "two", "three", "rest"]
+    assert heard == list(process.lines)
+
+
 def test_a_line_that_never_comes_is_reported_with_the_last_lines(testbed: NetnsTestbed) -> None:
     process = shell(testbed, "echo what came instead; exec sleep 60")
     process.wait_for_line("what", 10)
