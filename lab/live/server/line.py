@@ -15,6 +15,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from lab.live.protocol.paths import EndpointKind
 from lab.live.session.states import Detach
 
 MOST_UNSENT = 4 * 2**20
@@ -62,6 +63,8 @@ class Line(ServerConnection):
         super().__init__(protocol, server, **options)
         self.number = 0
         """The owner's name for it."""
+        self.kind = EndpointKind.DEVELOPER
+        """By which path its client came; the owner's too."""
         self._owner = owner
         self._message = bytearray()
         self._begun = False

@@ -20,13 +20,14 @@ from websockets.http11 import Request, Response
 
 from lab.live.clock import Clock
 from lab.live.protocol import closing, paths
+from lab.live.protocol.messages import Setup
 from lab.live.server import bookings, certificates
 from lab.live.server.door import Door, listen
 from lab.live.server.ear import Ear
 from lab.live.server.framelog import FrameLog
 from lab.live.server.lateness import Lateness
 from lab.live.server.line import Line
-from lab.live.server.shell import Shell, Tell, kind_of, plain
+from lab.live.server.shell import Shell, Tell, plain
 from lab.live.server.status import StatusPort
 from lab.live.session.house import House
 from lab.live.session.ports import Model, SpeechEnd
@@ -42,8 +43,6 @@ front end is built on; what the service does was not seen."""
 
 FAREWELL_S = 0.5
 """How long the clients' answers are awaited when the server ends."""
-
-Uniform = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,9 @@ class Options:
 class Parts:
     """What the sessions are made of; replaced in tests."""
 
-    model: Callable[[Profile, Uniform], Model]
+    model: Callable[[Profile, Setup, random.Random], Model]
+    """For the setup that begins a session; draws from the server's one source of chance."""
+
     speech: Callable[[], SpeechEnd]
     recognise: Callable[[bytes], str]
 
@@ -231,7 +232,7 @@ def _house(options: Options, parts: Parts) -> House:
         options.profile,
         token=lambda: str(uuid.UUID(int=draw.getrandbits(128), version=4)),
         uniform=draw.uniform,
-        model=lambda profile: parts.model(profile, draw.uniform),
+        model=lambda profile, setup: parts.model(profile, setup, draw),
         speech=parts.speech,
     )
 
@@ -246,7 +247,7 @@ def _line(line: Line) -> dict[str, Any]:
     return {
         "connection": line.number,
         "remote": plain(line.remote_address),
-        "kind": kind_of(line).value,
+        "kind": line.kind.value,
         "unsent": line.unsent,
     }
 

@@ -59,7 +59,7 @@ class Shell:
 
     def opened(self, line: Line) -> None:
         """A WebSocket is open."""
-        line.number = next(self._numbers)
+        line.number, line.kind = next(self._numbers), kind_of(line)
         self.lines[line.number] = line
         self._tell("connected", {"connection": line.number, **_of(line)})
         self._do(self.house.opened(line.number, now=self.clock.now()))
@@ -70,7 +70,7 @@ class Shell:
             return
         now = self.clock.now()
         try:
-            message = wire.parse_client(data, kind=kind_of(line))
+            message = wire.parse_client(data, kind=line.kind)
         except ProtocolError as error:
             wrong = error
             self.log.nonsense(line.number, data, error.reason, t=now)

@@ -28,7 +28,7 @@ SETUP = {"setup": {"model": "models/m", "sessionResumption": {}}}
 
 
 def parts(model: Callable[[], Model] = FakeModel) -> Parts:
-    return Parts(lambda _profile, _uniform: model(), FakeEar, lambda pcm: pcm.decode("latin-1"))
+    return Parts(lambda _profile, _setup, _draw: model(), FakeEar, lambda pcm: pcm.decode("latin-1"))
 
 
 @contextlib.asynccontextmanager
