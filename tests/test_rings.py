@@ -52,7 +52,7 @@ PLACES = {
     "fastapi": ("control/",),
     "google": ("live/client/google_genai.py", "live/client/genai_messages.py"),
     "iptc": ("testbed/firewall_iptables.py",),
-    "matplotlib": ("report/",),
+    "matplotlib": ("report/", "study/figures.py"),
     "numpy": (),
     "pocketsphinx": ("live/voice/recogniser.py",),
     "prometheus_client": ("control/metrics.py",),

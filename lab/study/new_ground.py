@@ -264,7 +264,7 @@ MANY = BR1.with_(
         exactly(Quantity.REISSUED, 0, "rule 8", LAB),
         *booked(1, 1, "recovery 3 and 4", LAB),
     ),
-    minutes=True,
+    brief=10,
 )
 
 NEW_GROUND = (
