@@ -141,7 +141,7 @@ class House:
         fields["refusal"] = link.refusal.value if link.refusal is not None else None
         session = self._sessions.get(link.session) if link.session is not None else None
         if session is not None:
-            session.leave(how, now=now)
+            commands += session.leave(how, now=now)
             fields["state"] = session.state.value
             self._mind(session, now)
         return [*commands, Note(Audit.DETACH, fields)]

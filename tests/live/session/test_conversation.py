@@ -167,7 +167,12 @@ def test_a_loss_in_mid_sentence_is_told_to_the_model_and_one_in_silence_is_not()
     conversation.cut_off(now=1.5)
 
     assert model.told[-1] == ("cut off", 1.5)
-    assert conversation.transcript.turns[-1].complete is False
+    model.resumed(now=2)
+    conversation.wake(now=3)
+    assert [(turn.text, turn.complete) for turn in conversation.transcript.turns[1:]] == [
+        ("one ", False),
+        ("one ", False),
+    ]
 
 
 def response(*ids: str) -> ToolResponse:
