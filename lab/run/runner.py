@@ -90,6 +90,11 @@ class Run:
         self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
 
+    @property
+    def programs(self) -> Mapping[str, Process]:
+        """The programs of the nodes that were started, by node; their output is there when the run is over, too."""
+        return self._programs
+
     def execute(self) -> Record:
         """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
 
@@ -279,7 +284,7 @@ class Run:
             outside=self.spec.uplink is not None,
             wake=self._wake,
             waits=lambda: end_cue is not None or agenda.waits,
-            end_at=lambda: None if end_cue is None else end_cue.due_at,
+            end_at=lambda: None if end_cue is None else end_cue.over_at(self._patience.now()),
         )
         if end_cue is not None and end_cue.line is not None:
             self.observe(end_cue.trigger.node, "line", end_cue.line.at, text=end_cue.line.text, then="end")

@@ -1,0 +1,66 @@
+"""What a session left behind: the events of its programs, and where the path was cut the lab's record of that."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.report.record import Outcome, Record
+from lab.study.scenario import Scenario
+
+Said = Mapping[str, Any]
+"""One event of a program: ``at`` (CLOCK_MONOTONIC seconds), ``event``, and its own fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One session that was performed; one that is INVALID proves nothing and may be performed again."""
+
+    scenario: Scenario
+    number: int
+    """From 0."""
+
+    real: bool
+    """With real waits."""
+
+    folder: Path
+    """The programs' output, the captures, and where the path was cut a whole run folder."""
+
+    assistant: tuple[Said, ...]
+    server: tuple[Said, ...]
+    proxy: tuple[Said, ...] = ()
+    record: Record | None = None
+    """Of the cut; None where nothing was cut."""
+
+    cut_at: float | None = None
+    """CLOCK_MONOTONIC seconds; None where nothing was cut."""
+
+    marks: tuple[tuple[str, float, float], ...] = ()
+    """What the assistant asked for: name, when it said so, and when it was done, CLOCK_MONOTONIC seconds."""
+
+    invalid: str | None = None
+    """Why it proves nothing."""
+
+    disturbed: bool = False
+    """Whether that is what a busy machine does."""
+
+    @property
+    def refuted(self) -> str | None:
+        """What the lab's record found that was not as predicted."""
+        if self.record is None or self.record.outcome is not Outcome.REFUTED:
+            return None
+        return self.record.reason
+
+
+def events_of(texts: Iterable[str]) -> tuple[Said, ...]:
+    """The events among a program's lines: JSON objects that have an instant and a name."""
+    found = []
+    for text in texts:
+        try:
+            event = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str) and isinstance(event.get("at"), int | float):
+            found.append(event)
+    return tuple(found)
