@@ -6,7 +6,7 @@ what several rows saw, the rule's range is taken, and named.
 
 from collections.abc import Sequence
 
-from lab.study.scenario import Expected, Origin, Over, Quantity
+from lab.study.scenario import Count, Expected, Origin, Over, Quantity, Range
 
 MACHINE_S = 0.15
 """What two cores that run all sessions side by side may add to a time, seconds."""
@@ -15,18 +15,24 @@ BUSY = "all sessions share two cores; each program may get its turn late"
 LAPSE_GRAIN = "a lapse multiplies what the programs themselves take: 10 ms of the wall are 0.3 s at thirtyfold"
 
 
-def exactly(quantity: Quantity, count: float, source: str, origin: Origin = Origin.STUDY) -> Expected:
-    """A count over all sessions of the row."""
-    return Expected(quantity, count, count, source, Over.TOTAL, origin)
+def exactly(
+    quantity: Quantity, per_session: int | tuple[int, ...], source: str, origin: Origin = Origin.STUDY
+) -> Count:
+    """A count, the same in every session or one for each in turn."""
+    return Count(quantity, per_session if isinstance(per_session, tuple) else (per_session,), source, origin)
 
 
-def refusals(refused: int, accepted: int, source: str, origin: Origin = Origin.STUDY) -> tuple[Expected, ...]:
-    """How many attempts were refused and accepted, over all sessions of the row."""
+def refusals(
+    refused: int | tuple[int, ...], accepted: int | tuple[int, ...], source: str, origin: Origin = Origin.STUDY
+) -> tuple[Expected, ...]:
+    """How many attempts to resume are refused and accepted in a session."""
     return (exactly(Quantity.REFUSED, refused, source, origin), exactly(Quantity.ACCEPTED, accepted, source, origin))
 
 
-def booked(bookings: int, consistent: int | None, source: str, origin: Origin = Origin.STUDY) -> tuple[Expected, ...]:
-    """What the backend holds over all sessions of the row, and how many answers agree with it."""
+def booked(
+    bookings: int, consistent: int | tuple[int, ...] | None, source: str, origin: Origin = Origin.STUDY
+) -> tuple[Expected, ...]:
+    """What the backend holds after a session, and how many answers agree with it; None where nobody asks."""
     found = [exactly(Quantity.BOOKINGS, bookings, source, origin)]
     if consistent is not None:
         found.append(exactly(Quantity.CONSISTENT, consistent, source, origin))
@@ -43,9 +49,9 @@ def within(
     why: str = BUSY,
     over: Over = Over.EACH,
     origin: Origin = Origin.STUDY,
-) -> Expected:
+) -> Range:
     """A time, with what the machine may add."""
-    return Expected(quantity, low, high, source, over, origin, slack, why)
+    return Range(quantity, low, high, source, over, origin, slack, why)
 
 
 REFUSAL = within(Quantity.REFUSAL_S, 0.472, 0.704, "rule 2: 472 to 704 ms")
@@ -65,7 +71,7 @@ DETECTED = within(Quantity.DETECTED_S, 1.49, 2.04, "recovery: detection 1.49 to 
 ANNOUNCED = within(Quantity.ANNOUNCED_S, 0.594, 0.754, "rule 7: 594 to 754 ms")
 
 
-def with_grain(expected: Expected, factor: float, *, median: bool = True) -> Expected:
+def with_grain(expected: Range, factor: float, *, median: bool = True) -> Range:
     """The same time measured in a lapse: the programs' own milliseconds count so many times.
 
     Args:
@@ -74,7 +80,7 @@ def with_grain(expected: Expected, factor: float, *, median: bool = True) -> Exp
         median: Hold only the median against the range; single sessions' values bear the machine's load.
     """
     over = Over.MEDIAN if median else expected.over
-    return Expected(
+    return Range(
         expected.quantity,
         expected.low,
         expected.high,

@@ -93,6 +93,8 @@ class Quantity(enum.Enum):
     HEARD_AGAIN = "utterances heard that were spoken in the gap"
     GAVE_UP = "recoveries that ended without a session"
     DEAD_CODE = "close code that the path brought when it came back"
+    REFUSED_AT_S = "when refused attempts began, from the loss"
+    ACCEPTED_AT_S = "when accepted attempts began, from the loss"
 
     @property
     def timed(self) -> bool:
@@ -101,11 +103,10 @@ class Quantity(enum.Enum):
 
 
 class Over(enum.Enum):
-    """What of all the sessions' values must lie in the range."""
+    """What of all the sessions' times must lie in the range."""
 
     EACH = "each"
     MEDIAN = "median"
-    TOTAL = "total"
 
 
 class Origin(enum.Enum):
@@ -116,8 +117,26 @@ class Origin(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """One quantity's range."""
+class Count:
+    """How often something happens, exactly."""
+
+    quantity: Quantity
+    per_session: tuple[int, ...]
+    """In the k-th session, round and round as the scripts."""
+
+    source: str
+    """The row of the study's table, or the rule that the prediction follows from."""
+
+    origin: Origin = Origin.STUDY
+
+    def of(self, session: int) -> int:
+        """What is expected of the n-th session, from 0."""
+        return self.per_session[session % len(self.per_session)]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where a time, or another number, lies."""
 
     quantity: Quantity
     low: float
@@ -145,6 +164,9 @@ class Expected:
             raise ValueError(f"{self.quantity.value}: a tolerance needs a reason.")
 
 
+Expected = Count | Range
+
+
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
     """The session server."""
@@ -161,8 +183,9 @@ class BackendPlan:
     commit_after_s: float = 4.0
     """Session seconds from the call to the commit."""
 
-    unique: bool = True
-    """Whether the table refuses a second booking under the same business key."""
+    unique: bool = False
+    """Whether the table refuses a second booking under the same business key. Off, so that nothing but the client's
+    ledger stands between a call that is issued again and a second booking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +226,9 @@ class Variant:
     """Wall seconds that it takes, roughly: the longest ones are started first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """One row of the table."""
+    """One row of the table; it equals itself alone, for its steps are objects of JSON, which cannot be hashed."""
 
     id: str
     """As in the study: R1, BR1-no-note."""
@@ -239,14 +262,14 @@ class Scenario:
     policy: Mapping[str, object] = field(default_factory=dict)
     """Fields of the recovery policy that differ from its defaults."""
 
-    transparent: bool = False
-    """Whether the setup carries a field that the server does not know (P1)."""
-
-    consistent: int | None = None
-    """How many of the ``n`` answers agree with the backend in the study; None where nobody was asked."""
+    replay_speech: bool = False
+    """Whether what is said in the gap is buffered and said again after it."""
 
     wrong_on_purpose: str = ""
     """What is wrong, where the scenario shows a mistake; nothing else may double-book."""
+
+    brief: int | None = None
+    """How many sessions are run where time is short; None for all ``n``."""
 
     minutes: bool = False
     """Whether real waits take a quarter of an hour, so that only ``--full`` has them."""

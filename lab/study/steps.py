@@ -14,7 +14,10 @@ def say(clip: str) -> Step:
 
 
 def wait(event: str, plus: float = 0.0, timeout: float = 30.0) -> Step:
-    """Wait for an event of the assistant's own, past or to come, until so long after it, session seconds."""
+    """Wait until so long after an event of the assistant's own, session seconds.
+
+    What came since the last step that did something counts; so a mark's own event does right after it.
+    """
     return {"do": "await", "event": event, "plus": plus, "timeout": timeout}
 
 
@@ -56,6 +59,7 @@ def lapse(factor: float) -> Step:
 SEND_RESULT: Step = {"do": "send-result"}
 HOLD_RESULT: Step = {"do": "hold-result"}
 CLOSE_OLD: Step = {"do": "close-old"}
+REUSE_OLD: Step = {"do": "reuse-old"}
 RECOVER: Step = {"do": "recover"}
 END: Step = {"do": "end"}
 
@@ -81,8 +85,8 @@ def speaking(plus: float, *, hold: bool = True) -> tuple[Step, ...]:
 
 
 def report() -> tuple[Step, ...]:
-    """Send the result and ask."""
-    return (SEND_RESULT, ask(), END)
+    """Send the result, hear its announcement, and ask."""
+    return (SEND_RESULT, wait("result_sent"), wait("turn_complete"), ask(), END)
 
 
 def backing_off(gaps_s: Sequence[float], refusal_s: float) -> tuple[float, ...]:

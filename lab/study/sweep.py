@@ -27,7 +27,7 @@ def offsets(settle_s: float) -> tuple[float, ...]:
 
 def _row(settle_s: float) -> Scenario:
     tries = offsets(settle_s)
-    early = sum(1 for offset in tries if offset < settle_s)
+    refused = tuple(int(offset < settle_s) for offset in tries)
     source = "S4: refused until the settle time is over"
     return Scenario(
         id=f"settle-{settle_s:.2f}",
@@ -38,8 +38,8 @@ def _row(settle_s: float) -> Scenario:
         lapsed=tuple(Variant((*booking(), drop("abort"), resume(each), END), limit_s=60) for each in tries),
         prediction=f"The attempts before {settle_s:g} s are refused, the others accepted.",
         expects=(
-            *refusals(early, len(tries) - early, source, Origin.LAB),
-            *booked(len(tries), None, source, Origin.LAB),
+            *refusals(refused, tuple(1 - each for each in refused), source, Origin.LAB),
+            *booked(1, None, source, Origin.LAB),
         ),
         server=ServerPlan(settings={"settle_s": settle_s}),
     )

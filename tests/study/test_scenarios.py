@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lab.core.errors import UsageError
-from lab.study.scenario import Loss, Mark, Origin, Quantity, Scenario, Variant
+from lab.study.scenario import Count, Loss, Mark, Origin, Quantity, Range, Scenario, Variant
 from lab.study.scenarios import PUBLISHED, SCENARIOS, find, sessions
 from lab.study.steps import backing_off, lapse, lapsed, watch
 from lab.study.sweep import SWEEP, offsets
@@ -60,10 +60,10 @@ def test_who_causes_the_loss_is_who_the_script_asks(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", ALL, ids=by_name)
 def test_nobody_expects_a_second_booking_but_the_example_that_is_wrong_on_purpose(scenario: Scenario) -> None:
-    bookings = [each.high for each in scenario.expects if each.quantity is Quantity.BOOKINGS]
+    (bookings,) = (each for each in scenario.expects if each.quantity is Quantity.BOOKINGS)
 
-    assert len(bookings) == 1
-    assert (bookings[0] > scenario.n) == bool(scenario.wrong_on_purpose)
+    assert isinstance(bookings, Count)
+    assert (max(bookings.per_session) > 1) == bool(scenario.wrong_on_purpose)
 
 
 @pytest.mark.parametrize("scenario", ALL, ids=by_name)
@@ -87,7 +87,10 @@ def test_a_lapse_changes_some_expectations_and_keeps_the_others() -> None:
 
     assert set(real) == set(fast)
     assert real[Quantity.REFUSED] == fast[Quantity.REFUSED]
-    assert real[Quantity.LAST_COPY_S].slack < fast[Quantity.LAST_COPY_S].slack
+    last, last_lapsed = real[Quantity.LAST_COPY_S], fast[Quantity.LAST_COPY_S]
+    assert isinstance(last, Range)
+    assert isinstance(last_lapsed, Range)
+    assert last.slack < last_lapsed.slack
 
 
 def test_the_sessions_of_a_row_take_its_scripts_in_turn() -> None:
@@ -116,4 +119,24 @@ def test_a_lapse_of_one_is_none() -> None:
 def test_the_sweep_tries_on_both_sides_of_every_settle_time() -> None:
     assert offsets(0.5) == (0.0, 0.35, 0.55, 1.6)
     assert [row.server.settings["settle_s"] for row in SWEEP] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
-    assert [sum(e.high for e in row.expects if e.quantity is Quantity.REFUSED) for row in SWEEP] == [0, *(2,) * 6]
+    refused = [each for row in SWEEP for each in row.expects if each.quantity is Quantity.REFUSED]
+    assert [sum(each.per_session) for each in refused if isinstance(each, Count)] == [0, *(2,) * 6]
+
+
+def test_the_study_s_counts_come_out_of_the_sessions() -> None:
+    def total(name: str, quantity: Quantity) -> int:
+        row = find(name)
+        (count,) = (each for each in row.expects if each.quantity is quantity)
+        assert isinstance(count, Count)
+        return sum(map(count.of, range(row.n)))
+
+    names = ("R1", "N1", "N2", "B1", "B2", "BR0", "BR1", "BR2", "BR1-no-note")
+    assert [total(name, Quantity.REFUSED) for name in names] == [4, 22, 18, 270, 180, 118, 16, 12, 8]
+    assert [total(name, Quantity.CONSISTENT) for name in ("R0", "R1", "R2", "R3", "BR1", "BR2")] == [1, 3, 0, 3, 4, 3]
+
+
+def test_a_tolerance_needs_a_reason_and_a_range_something_in_it() -> None:
+    with pytest.raises(ValueError, match="needs a reason"):
+        Range(Quantity.REFUSAL_S, 0.4, 0.5, "R1", slack=0.1)
+    with pytest.raises(ValueError, match="No range"):
+        Range(Quantity.REFUSAL_S, 0.5, 0.4, "R1")

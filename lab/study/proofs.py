@@ -1,0 +1,77 @@
+"""Whether a session can be believed: what must have happened for its quantities to mean anything.
+
+As with a run of the lab, a session that cannot prove itself is INVALID, which is neither a pass nor a failure.
+"""
+
+from collections.abc import Iterator
+
+from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
+from lab.study.scenario import Loss
+
+TOLD_WITHIN_S = 1.0
+"""Wall seconds from the client's own end of a connection to the server's notice of it."""
+
+TIMED_OUT = "TCP timeout"
+"""How the server calls an end that its own kernel made."""
+
+
+def doubts(seen: Observed) -> tuple[str, ...]:
+    """Why the session proves nothing; empty where it does."""
+    of = reading_of(seen)
+    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of))
+
+
+def stuck(seen: Observed) -> str | None:
+    """At which step the script went no further, None where it came to its end."""
+    for each in reading_of(seen).named("stuck"):
+        return f"step {each['step']} ({each['do']}): {each['why']}"
+    return None
+
+
+def _unfinished(of: Reading) -> Iterator[str]:
+    if of.first("done") is None:
+        yield "the assistant did not come to the end of its script"
+    if of.first("bookings") is None:
+        yield "the assistant did not count its bookings"
+
+
+def _never_lost(of: Reading) -> Iterator[str]:
+    if of.seen.loss is not Loss.NONE and not of.episodes() and not of.named("stuck"):
+        yield "the connection was never lost"
+
+
+def _told(of: Reading) -> Iterator[str]:
+    """A loss is silent only if the server goes on believing in the connection, until somebody ends that."""
+    if not of.seen.loss.silent:
+        return
+    for loss, following in of.episodes()[:1]:
+        mended = next((each for each in of.named("mark", after=loss) if each.get("name") in HEALS), None)
+        ends = (mended, of.first("close_old", after=mended or loss), of.first("done"), following)
+        until = min((float(each["at"]) for each in ends if each is not None), default=float("inf"))
+        since = float(loss["at"])
+        own = min(
+            (float(each["at"]) for each in _server(of, "closed") if each.get("because") == "silence"), default=until
+        )
+        for detach in _detached(of, before=since):
+            if since <= float(detach["at"]) < min(until, own) and detach.get("how") != TIMED_OUT:
+                yield f"the loss was not silent: the server saw the connection end ({detach.get('how')})"
+
+
+def _untold(of: Reading) -> Iterator[str]:
+    """A client that ends its connection is heard, as far as nothing is in between."""
+    if of.seen.loss not in (Loss.ABORT, Loss.CLOSE) or not of.seen.server:
+        return
+    for loss, _ in of.episodes():
+        at = float(loss["at"])
+        if not any(at - 0.1 <= float(each["at"]) <= at + TOLD_WITHIN_S for each in _detached(of, before=at)):
+            yield f"the server did not see the connection end within {TOLD_WITHIN_S:g} s"
+
+
+def _server(of: Reading, name: str) -> list[Said]:
+    return [each for each in of.seen.server if each["event"] == name]
+
+
+def _detached(of: Reading, *, before: float) -> list[Said]:
+    """Ends of connections that carried a session before an instant; a refused attempt's is none."""
+    carried = {each.get("connection") for each in _server(of, "attach") if float(each["at"]) < before}
+    return [each for each in _server(of, "detach") if each.get("connection") in carried]

@@ -1,0 +1,50 @@
+from lab.study.proofs import doubts, stuck
+from lab.study.scenario import Loss
+from tests.study.streams import Stream, b1, br1, r1
+
+
+def test_a_session_that_went_as_planned_has_no_doubts() -> None:
+    assert [doubts(made.observed) for made in (r1(), br1(), b1())] == [(), (), ()]
+
+
+def test_a_script_that_ended_early_proves_nothing() -> None:
+    assert "did not come to the end" in doubts(r1().without("done").observed)[0]
+    assert "did not count its bookings" in doubts(r1().without("bookings").observed)[0]
+
+
+def test_a_connection_that_was_never_lost_proves_nothing() -> None:
+    assert doubts(br1().without("mark").observed) == ("the connection was never lost",)
+
+
+def test_a_silent_loss_of_which_the_server_was_told_was_none() -> None:
+    assert "the server saw the connection end (RST)" in doubts(b1(told=True).observed)[0]
+
+
+def test_the_server_s_own_kernel_may_end_it_and_so_may_whoever_mends_the_path() -> None:
+    gave_up = br1().serve(12.0, "detach", connection=1, how="TCP timeout")
+    mended = br1().say(11.0, "mark", name="heal").serve(12.0, "detach", connection=1, how="close frame")
+    refused = br1().serve(8.0, "detach", connection=2, how="close frame")
+
+    assert [doubts(made.observed) for made in (gave_up, mended, refused)] == [(), (), ()]
+
+
+def test_after_its_own_close_the_server_may_let_go() -> None:
+    made = (
+        b1().serve(20.0, "closed", connection=1, because="silence").serve(21.0, "detach", connection=1, how="nothing")
+    )
+
+    assert doubts(made.observed) == ()
+
+
+def test_an_abort_that_the_server_did_not_see_proves_nothing() -> None:
+    made = r1()
+    made.server = [each for each in made.server if each["event"] != "detach"]
+
+    assert "did not see the connection end" in doubts(made.observed)[0]
+
+
+def test_where_a_script_got_stuck_is_said() -> None:
+    made = Stream(Loss.NONE).say(3.0, "stuck", step=4, do="ask", why="no answer within 30 s").end(3.0, ok=False)
+
+    assert stuck(made.observed) == "step 4 (ask): no answer within 30 s"
+    assert stuck(r1().observed) is None
