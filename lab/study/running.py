@@ -22,8 +22,9 @@ from lab.run.spec import RunSpec
 from lab.run.trigger import LineTrigger
 from lab.study.commands import PORT, Casting, Modules
 from lab.study.plain import Performance, play
+from lab.study.reading import Said
 from lab.study.scenario import Loss, Mark, Scenario, Step
-from lab.study.session_record import Said, SessionRecord, events_of
+from lab.study.session_record import SessionRecord, events_of
 from lab.testbed.ports import Process
 
 CUT_WITHIN_S = 90.0

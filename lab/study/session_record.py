@@ -1,16 +1,13 @@
 """What a session left behind: the events of its programs, and where the path was cut the lab's record of that."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lab.report.record import Outcome, Record
+from lab.study.reading import Observed, OnTheWire, Said
 from lab.study.scenario import Scenario
-
-Said = Mapping[str, Any]
-"""One event of a program: ``at`` (CLOCK_MONOTONIC seconds), ``event``, and its own fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,24 @@ class SessionRecord:
 
     disturbed: bool = False
     """Whether that is what a busy machine does."""
+
+    @property
+    def observed(self) -> Observed:
+        """What its quantities are read from."""
+        return Observed(
+            loss=self.scenario.loss,
+            assistant=self.assistant,
+            server=self.server,
+            wire=self._wire,
+            kernel_factor=self.scenario.variant(self.number, real=self.real).kernel.factor,
+        )
+
+    @property
+    def _wire(self) -> OnTheWire | None:
+        if self.record is None or self.cut_at is None:
+            return None
+        server = self.record.observation.server
+        return OnTheWire(self.cut_at, server.first_lost_s, server.copies or 0, server.last_copy_s)
 
     @property
     def refuted(self) -> str | None:
