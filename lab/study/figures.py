@@ -5,6 +5,7 @@ The same rows give the same bytes, with the same matplotlib.
 
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.report.figure_style import BLACK, BLUE, DPI, GREEN, GREY, LIGHT, ORANGE, RC, SKY, VERMILION, WIDTH
@@ -27,14 +28,18 @@ TICKS_S = (0, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 900)
 
 def render(rows: Sequence[Row]) -> dict[str, bytes]:
     """The figures' files by name; a figure that nothing belongs on is left out."""
+    draw = {"lockout": _lockout, "recovery": _recovery}
+    files: dict[str, bytes] = {}
+    for name, members in drawn(rows).items():
+        files |= _files(name, partial(draw[name], members))
+    return files
+
+
+def drawn(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Which figures there are, and the rows on each."""
     locked = [row for row in rows if _all(row, Quantity.REFUSED_AT_S) and row.scenario.group is not Group.SWEEP]
     told = [row for row in rows if _all(row, Quantity.FIRST_AUDIO_S)]
-    files: dict[str, bytes] = {}
-    if locked:
-        files |= _files("lockout", lambda: _lockout(locked))
-    if told:
-        files |= _files("recovery", lambda: _recovery(told))
-    return files
+    return {name: members for name, members in (("lockout", locked), ("recovery", told)) if members}
 
 
 def _files(name: str, draw: Callable[[], "Figure"]) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lab.study.figures import drawn
 from lab.study.judgement import Row
 from lab.study.scenario import Group, Quantity
 from lab.study.statistics import median
@@ -41,8 +42,7 @@ class Machine:
 
 def findings(rows: Sequence[Row], machine: Machine) -> str:
     """The page."""
-    parts = [HEAD, _summary(rows, machine), "![When resume attempts were refused and accepted](figures/lockout.svg)"]
-    parts += ["![From the loss to the first audio](figures/recovery.svg)"]
+    parts = [HEAD, _summary(rows, machine), *_figures(rows)]
     for group in Group:
         members = [row for row in rows if row.scenario.group is group]
         if members:
@@ -74,6 +74,15 @@ def _summary(rows: Sequence[Row], machine: Machine) -> str:
     if new:
         lines.append(f"- New ground: {sum(row.passed for row in new)} of {len(new)} predictions held.")
     return "\n".join(lines)
+
+
+def _figures(rows: Sequence[Row]) -> Iterator[str]:
+    """Those that ``figures.render`` draws."""
+    names = drawn(rows)
+    if "lockout" in names:
+        yield "![When attempts to resume were refused and accepted](figures/lockout.svg)"
+    if "recovery" in names:
+        yield "![From the loss to the first audio](figures/recovery.svg)"
 
 
 def _table(rows: Iterable[Row]) -> str:
