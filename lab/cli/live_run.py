@@ -71,10 +71,9 @@ def _tell(record: "SessionRecord") -> None:
     """A session's story."""
     from lab.cli.output import print_out
     from lab.study.narrative import narrate
-    from lab.study.performing import observed
 
     print_out(f"session {record.number + 1}: session time, time from the loss, who, what")
-    for line in narrate(observed(record)):
+    for line in narrate(record.observed):
         print_out(line)
     print_out("")
 
