@@ -151,12 +151,13 @@ class Assistant:
         await ask(lambda: self.type(text), self._conversation, self.calls.backend, self.clock, self.events)
 
     async def lapse(self, factor: float) -> None:
-        """Change session time's speed, here and on the server."""
+        """Change session time's speed, here and on the server, and wait until it has changed."""
         lapse = Lapse(time.monotonic() + AHEAD_S, factor)
         if self._options.status is not None:
             await announce(self._options.status, lapse)
         self.clock.enter(lapse)
         self.events.tell("lapse", since=lapse.since, factor=factor, server=self._options.status is not None)
+        await asyncio.sleep(lapse.since - time.monotonic())
 
     async def recover(self) -> None:
         """Recover by the policy; nothing where nothing is lost."""
