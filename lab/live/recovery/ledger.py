@@ -151,7 +151,8 @@ class Ledger:
         """The same, to be written to the adopted connection now: they count as sent."""
         taken = self._due()
         for call in taken:
-            call.sent_at = now
+            # A call that the server repeats while its result is on the way is not asked anew.
+            call.sent_at, call.asked_on = now, self._connection
         return tuple(self._response(call) for call in taken)
 
     def heard(self, sent_at: float) -> None:
