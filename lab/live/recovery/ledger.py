@@ -159,7 +159,7 @@ class Ledger:
         """The pong of a ping came: whatever was written before that ping has arrived.
 
         Args:
-            sent_at: When the ping was sent.
+            sent_at: When the ping was sent, on the clock of the other instants.
         """
         for call in self._calls:
             call.sure = call.sure or (call.sent_at is not None and call.sent_at <= sent_at)

@@ -73,6 +73,9 @@ class World:
         self.adopted_at = -math.inf
         self.lost_at: float | None = None
         self.lost_links: set[int] = set()
+        self.dead: set[str | None] = {""}
+        """Handles that the server will never know again, and no handle at all."""
+
         self.out_of_turn = 0
         """Attempts that the path's return allows."""
 
@@ -113,6 +116,7 @@ class World:
     def _dial(self, command: Dial) -> None:
         assert self.lost_at is not None, "nothing was lost"
         assert command.attempt not in self.links
+        assert command.handle not in self.dead
         resume = command.handle is not None
         if self.starts[resume] and self.now - self.starts[resume][-1] < self.policy.every_s - 1e-6:
             assert resume, "only an attempt to resume has a reason to hurry"
@@ -189,7 +193,10 @@ class World:
             self.recovery.issued(self.live.session.handle, attempt=self.recovery.connection)
 
     def refuse(self, attempt: int, code: int) -> None:
-        self.links[attempt].answered, self.links[attempt].open = True, False
+        link = self.links[attempt]
+        if link.open and link.handle is not None and code != 1011:
+            self.dead.add(link.handle)
+        link.answered, link.open = True, False
         self.obey(self.recovery.refused(attempt, code, now=self.now))
 
     def fail(self, attempt: int) -> None:
