@@ -76,6 +76,10 @@ class World:
         self.dead: set[str | None] = {""}
         """Handles that the server will never know again, and no handle at all."""
 
+        self.talked_to = first
+        """The session of the latest adopted connection."""
+
+        self.close_awaited_until = -math.inf
         self.out_of_turn = 0
         """Attempts that the path's return allows."""
 
@@ -123,6 +127,8 @@ class World:
             self.out_of_turn -= 1
             assert self.out_of_turn >= 0, "not paced"
         if resume:
+            assert command.handle == self.talked_to.handle, "another talk's session"
+            assert self.now >= self.close_awaited_until, "before the old connection's close"
             held_s = self.policy.close_wait_s + self.policy.every_s if self.path_seen else 0.0
             assert self.now - self.lost_at < self.policy.window_s + held_s, "after the window"
         self.starts[resume].append(self.now)
@@ -136,7 +142,7 @@ class World:
         assert link.session is not None
         assert command.resumed is (link.handle is not None)
         assert self.lost_at is not None, "a connection is adopted already"
-        self.lost_at, self.adopted_at = None, self.now
+        self.lost_at, self.adopted_at, self.talked_to = None, self.now, link.session
         self.ledger.adopted(resumed=command.resumed)
         self.talk()
 
@@ -179,7 +185,8 @@ class World:
 
     def accept(self, attempt: int) -> None:
         link = self.links[attempt]
-        link.answered = True
+        # One that was abandoned is closed in the background: it may become ready before that.
+        link.answered = link.open = True
         if link.handle is None:
             link.session = Session(self.token("h"))
             self.sessions[link.session.handle] = link.session
@@ -251,19 +258,25 @@ class World:
         if self.now - self.adopted_at >= self.policy.settled_s:
             self.in_series = 0
         self.lost_at, self.out_of_turn, self.path_seen = self.now, 0, False
+        self.close_awaited_until = -math.inf
         self.lost_links |= {number for number, each in self.links.items() if each is link}
         link.open = link.open and not gone
         self.ledger.lost()
         self.obey(self.recovery.lost(now=self.now, gone=gone))
 
     def path_back(self, attempt: int) -> None:
+        resuming = self.recovery.state is State.RESUMING and attempt == max(self.lost_links)
         commands = self.recovery.path_back(attempt=attempt, now=self.now)
+        if resuming and self.policy.close_before_resume and commands:
+            self.close_awaited_until = self.now + self.policy.close_wait_s
         self._path(seen=bool(commands))
         self.obey(commands)
 
     def old_closed(self, attempt: int, *, echoed: bool) -> None:
         if attempt in self.lost_links:
             self.links[attempt].open = False
+        if attempt == max(self.lost_links, default=None):
+            self.close_awaited_until = -math.inf
         commands = self.recovery.old_closed(attempt=attempt, echoed=echoed, now=self.now)
         self._path(seen=bool(commands))
         self.obey(commands)
