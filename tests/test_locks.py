@@ -12,6 +12,10 @@ LOCKS = {
     "run": PROJECT["dependencies"],
     "dev": PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"],
     "image": (ROOT / "requirements/image.in").read_text(encoding="utf-8").splitlines()[1:],
+    **{
+        path.stem: [path.read_text(encoding="utf-8").strip()]
+        for path in sorted((ROOT / "requirements").glob("genai-*.in"))
+    },
     "build": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"],
 }
 

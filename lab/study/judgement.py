@@ -50,8 +50,8 @@ class Session:
     refuted: str | None = None
     """Where the kernels did not do what was predicted for the lost flow."""
 
-    tries: int = 1
-    """How often it was run until it proved itself."""
+    again: tuple[str, ...] = ()
+    """Why earlier tries of it were INVALID: it was run once more for each."""
 
     took_s: float = 0.0
     """Wall seconds of the last try."""

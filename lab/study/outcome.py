@@ -191,6 +191,15 @@ def _dead_code(of: Reading) -> Iterator[float]:
         yield ABNORMAL if closed.get("code") is None else float(closed["code"])
 
 
+def _begun(of: Reading, outcome: str) -> Iterator[float]:
+    """When attempts to resume with this outcome began, from the loss before them."""
+    ended = {each.get("attempt") for each in of.answers_to_attempts(outcome, resume=True)}
+    for loss, following in of.episodes():
+        for begun in of.named("connecting", after=loss, before=following):
+            if begun.get("attempt") in ended:
+                yield from of.between(loss, begun)
+
+
 _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.REFUSED: _refused,
     Quantity.ACCEPTED: _accepted,
@@ -220,4 +229,6 @@ _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.HEARD_AGAIN: _heard_again,
     Quantity.GAVE_UP: _gave_up,
     Quantity.DEAD_CODE: _dead_code,
+    Quantity.REFUSED_AT_S: lambda of: _begun(of, "refused"),
+    Quantity.ACCEPTED_AT_S: lambda of: _begun(of, "setup_complete"),
 }

@@ -54,8 +54,8 @@ class Reading:
     events: list[Said] = field(default_factory=list)
 
     def t(self, event: Said) -> float:
-        """Session time."""
-        return self.time.session(float(event["at"]))
+        """Session time; of a mark, when it was done."""
+        return self.time.session(float(event.get("done_at", event["at"])))
 
     def named(self, *names: str, after: Said | None = None, before: Said | None = None) -> list[Said]:
         """Events of these names, within bounds."""

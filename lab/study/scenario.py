@@ -93,6 +93,8 @@ class Quantity(enum.Enum):
     HEARD_AGAIN = "utterances heard that were spoken in the gap"
     GAVE_UP = "recoveries that ended without a session"
     DEAD_CODE = "close code that the path brought when it came back"
+    REFUSED_AT_S = "when refused attempts began, from the loss"
+    ACCEPTED_AT_S = "when accepted attempts began, from the loss"
 
     @property
     def timed(self) -> bool:
@@ -224,9 +226,9 @@ class Variant:
     """Wall seconds that it takes, roughly: the longest ones are started first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """One row of the table."""
+    """One row of the table; it equals itself alone, for its steps are objects of JSON, which cannot be hashed."""
 
     id: str
     """As in the study: R1, BR1-no-note."""
@@ -265,6 +267,9 @@ class Scenario:
 
     wrong_on_purpose: str = ""
     """What is wrong, where the scenario shows a mistake; nothing else may double-book."""
+
+    brief: int | None = None
+    """How many sessions are run where time is short; None for all ``n``."""
 
     minutes: bool = False
     """Whether real waits take a quarter of an hour, so that only ``--full`` has them."""

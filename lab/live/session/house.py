@@ -12,7 +12,7 @@ from lab.live.protocol.closing import Closing, cut
 from lab.live.protocol.errors import ProtocolError
 from lab.live.protocol.messages import ClientMessage, Setup
 from lab.live.session import limit
-from lab.live.session.commands import Audit, Close, Command, Note
+from lab.live.session.commands import Audit, Close, Command, Note, Send
 from lab.live.session.connections import Connection
 from lab.live.session.conversation import Conversation
 from lab.live.session.limit import Refusal
@@ -125,13 +125,15 @@ class House:
         Raises:
             KeyError: there is no such connection.
         """
-        commands = self.wake(now=now)
-        link = self._connections.pop(connection)
+        link = self._connections[connection]
+        # What was due before is done before, but nobody is there any more to be told.
+        commands = [command for command in self.wake(now=now) if not _is_to(connection, command)]
+        del self._connections[connection]
         fields = {"connection": connection, "how": how.value, "detail": detail, "session": link.session}
         fields["refusal"] = link.refusal.value if link.refusal is not None else None
         session = self._sessions.get(link.session) if link.session is not None else None
         if session is not None:
-            session.leave(how, now=now)
+            commands += session.leave(how, now=now)
             fields["state"] = session.state.value
             self._sweep(now)
         return [*commands, Note(Audit.DETACH, fields)]
@@ -253,3 +255,7 @@ class House:
             self._over.append(session_status(session, now=now))
             for handle in session.handles:
                 self._named.pop(handle, None)
+
+
+def _is_to(connection: int, command: Command) -> bool:
+    return isinstance(command, Send | Close) and command.connection == connection

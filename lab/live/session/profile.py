@@ -189,8 +189,10 @@ def _parsed(name: str, given: Any) -> Any:
 def _range(given: Any) -> Range:
     """Of a pair, of two numbers with a comma, or of one number, which is then both ends."""
     ends = given.split(",") if isinstance(given, str) else given if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(ends) <= 2:
+        raise ValueError(given)
     low, high = float(ends[0]), float(ends[-1])
-    if len(ends) > 2 or not 0 <= low <= high < float("inf"):
+    if not 0 <= low <= high < float("inf"):
         raise ValueError(given)
     return low, high
 

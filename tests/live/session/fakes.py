@@ -120,7 +120,8 @@ class FakeEar:
     def feed(self, pcm: bytes) -> bytes | None:
         loud = pcm.replace(b"\0", b"")
         self._loud += loud
-        self._quiet = 0 if loud else self._quiet + len(pcm)
+        trailing = len(pcm) - len(pcm.rstrip(b"\0"))
+        self._quiet = trailing if loud else self._quiet + trailing
         if not self._loud or self._quiet < QUIET_TO_END:
             return None
         found, self._loud = self._loud, b""

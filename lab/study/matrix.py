@@ -1,0 +1,199 @@
+"""All sessions side by side, in testbeds of their own: waiting is what a session mostly does.
+
+Each session is on the disk as soon as it is over. One that is INVALID was disturbed, which is no result: it is run
+again, and that is counted.
+"""
+
+import concurrent.futures
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lab.core.errors import InvalidRun
+from lab.study.judgement import Row, Session, judge_row
+from lab.study.results import Results
+from lab.study.scenario import Scenario
+from lab.study.scenarios import SCENARIOS
+
+JOBS = 48
+"""Sessions at once: all of the study's 43 begin without waiting for one another."""
+
+STARTS_AT_ONCE = 3
+"""Testbeds that start at once; starting is what costs processor time."""
+
+TRIES_AGAIN = 2
+"""How often a session that could not prove itself is run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One session to be run."""
+
+    scenario: Scenario
+    number: int
+    """From 0."""
+
+    real: bool
+
+    @property
+    def longest_s(self) -> float:
+        """Wall seconds that it takes, roughly."""
+        return self.scenario.variant(self.number, real=self.real).longest_s
+
+    @property
+    def name(self) -> str:
+        """Of its folder: R1-2 is the second session of R1."""
+        return f"{self.scenario.id}-{self.number + 1}"
+
+
+class Perform(Protocol):
+    """Runs one session."""
+
+    def __call__(
+        self, task: Task, *, out: Path, gate: AbstractContextManager[object], stop: threading.Event
+    ) -> Session:
+        """Run it; an INVALID session says why.
+
+        Args:
+            task: What to run.
+            out: For its artefacts.
+            gate: Held while testbed and programs start.
+            stop: Ends it early.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a matrix is."""
+
+    done: int
+    total: int
+    again: int
+    """Tries that were INVALID."""
+
+    latest: Session | None = None
+    """The session that was just finished."""
+
+
+def plan(
+    scenarios: Iterable[Scenario], *, n: int | None = None, real: bool = False, full: bool = False
+) -> tuple[Task, ...]:
+    """The sessions of these scenarios, the longest first.
+
+    Args:
+        scenarios: What to run.
+        n: Sessions of each; None for its own number.
+        real: With real waits, but for those that take a quarter of an hour.
+        full: With those too, and every session of the scenarios that have hundreds.
+    """
+    tasks = [
+        Task(scenario, number, full or (real and not scenario.minutes))
+        for scenario in scenarios
+        for number in range(n or (scenario.n if full else scenario.brief or scenario.n))
+    ]
+    return tuple(sorted(tasks, key=lambda task: -task.longest_s))
+
+
+class Matrix:
+    """Runs sessions side by side.
+
+    Args:
+        tasks: In the order in which they are started.
+        perform: Runs one.
+        out: Folder of the whole study; ``results`` and a folder per session go into it.
+        jobs: Sessions at once.
+        tell: Called as sessions come to their ends, from their threads, one at a time.
+        gate: Held while a testbed starts; None for one of the matrix's own.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        perform: Perform,
+        out: Path,
+        *,
+        jobs: int = JOBS,
+        tell: Callable[[Progress], None] = lambda _: None,
+        gate: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self.tasks = tuple(tasks)
+        self.results = Results(out / "results")
+        self._perform = perform
+        self._out = out
+        self._tell = tell
+        self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE) if gate is None else gate
+        self._stop = threading.Event()
+        self._alone = threading.Lock()
+        self._done = self._again = 0
+        self._pool = concurrent.futures.ThreadPoolExecutor(max(jobs, 1), thread_name_prefix="session")
+        self._running: dict[Task, concurrent.futures.Future[Session]] = {}
+
+    def start(self) -> "Matrix":
+        """Queue every session."""
+        self._running = {task: self._pool.submit(self._run, task) for task in self.tasks}
+        return self
+
+    def row(self, scenario: Scenario) -> Row:
+        """The row of a scenario, once its last session is over.
+
+        Raises:
+            LabError: a session could not be run at all: nothing here works, or it is not supported.
+        """
+        running = [(task, future) for task, future in self._running.items() if task.scenario is scenario]
+        done = sorted((future.result() for _, future in running), key=lambda session: session.number)
+        return judge_row(scenario, done, real=any(task.real for task, _ in running))
+
+    def rows(self) -> list[Row]:
+        """All rows, in the order of the scenarios' own table, once everything is over."""
+        return [self.row(scenario) for scenario in dict.fromkeys(task.scenario for task in self._in_order())]
+
+    def finished(self) -> list[Session]:
+        """What is over by now; for an interrupted study."""
+        return [
+            future.result()
+            for future in self._running.values()
+            if future.done() and not future.cancelled() and future.exception() is None
+        ]
+
+    def close(self) -> None:
+        """End what still runs; what is over stays on the disk."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _in_order(self) -> list[Task]:
+        places = {name: place for place, name in enumerate(SCENARIOS)}
+        return sorted(self.tasks, key=lambda task: (places.get(task.scenario.id, len(places)), task.number))
+
+    def _run(self, task: Task) -> Session:
+        again: list[str] = []
+        while True:
+            began = time.monotonic()
+            out = self._out / "sessions" / (task.name if not again else f"{task.name}-again{len(again)}")
+            session = dataclasses.replace(
+                self._once(task, out), again=tuple(again), took_s=round(time.monotonic() - began, 3), folder=out.name
+            )
+            if session.valid or len(again) >= TRIES_AGAIN or self._stop.is_set():
+                break
+            again.append("; ".join(session.invalid))
+            self._count(again=1)
+        self.results.add(session)
+        self._count(done=1, latest=session)
+        return session
+
+    def _once(self, task: Task, out: Path) -> Session:
+        """One try; what goes wrong in it without being anybody's fault makes it INVALID."""
+        try:
+            return self._perform(task, out=out, gate=self._gate, stop=self._stop)
+        except InvalidRun as error:
+            return Session(task.scenario.id, task.number, task.real, {}, invalid=(error.message,))
+
+    def _count(self, *, done: int = 0, again: int = 0, latest: Session | None = None) -> None:
+        with self._alone:
+            self._done += done
+            self._again += again
+            self._tell(Progress(self._done, len(self.tasks), self._again, latest))
