@@ -21,7 +21,7 @@ from lab.live.client.link import Ears, Ending, Failed, Link, Phase
 from lab.live.client.opening import setup_of
 from lab.live.client.options import Options
 from lab.live.client.recoverer import Recoverer
-from lab.live.client.speaking import Clip, Voice
+from lab.live.client.speaking import Voice
 from lab.live.clock import Clock
 from lab.live.protocol.messages import (
     ClientContent,
@@ -35,6 +35,7 @@ from lab.live.protocol.messages import (
 from lab.live.recovery.liveness import Watchdog
 from lab.live.recovery.restore import history, update_note
 from lab.live.timelapse import Lapse
+from lab.live.voice.clips import Clip
 
 NO_HANDLE = "the session has no handle"
 

@@ -12,8 +12,8 @@ from lab.live.client.events import Event, Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options
 from lab.live.client.script import parse_script
-from lab.live.client.speaking import Clip
 from lab.live.clock import Clock
+from lab.live.voice.clips import Clip
 
 DEADLINE_S = 20.0
 
