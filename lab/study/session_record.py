@@ -44,14 +44,21 @@ class SessionRecord:
 
     @property
     def observed(self) -> Observed:
-        """What its quantities are read from."""
+        """What its quantities are read from: a mark counts from when it was done, not from when it was asked for."""
         return Observed(
             loss=self.scenario.loss,
-            assistant=self.assistant,
+            assistant=tuple(map(self._as_done, self.assistant)),
             server=self.server,
             wire=self._wire,
             kernel_factor=self.scenario.variant(self.number, real=self.real).kernel.factor,
         )
+
+    def _as_done(self, event: Said) -> Said:
+        if event["event"] != "mark":
+            return event
+        # Said and read at nearly the same instant; no mark of a name comes twice within a step.
+        done = [at for name, said, at in self.marks if name == event.get("name") and said >= event["at"]]
+        return {**event, "at": min(done), "said_at": event["at"]} if done else event
 
     @property
     def _wire(self) -> OnTheWire | None:
