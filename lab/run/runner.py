@@ -210,9 +210,12 @@ class Run:
         if cue is None:
             connecting.await_time(agenda)
         else:
-            # Everything that can be done before the line is: what is left is looking at the flow once more.
+            # Everything that can be done before the line is: what is left is looking at the flow once more, and
+            # forecasts that are known by then. The first one of a quarter of an hour takes half a second. A flow that
+            # is gone already is for whoever waits for the line to tell.
             self._make_ready(stage, flow)
-            self._rehearsed = self._forecast_ends(stage.testbed, flow)
+            with contextlib.suppress(InvalidRun):
+                self._rehearsed = self._forecast_ends(stage.testbed, flow)
             cue.await_due(self._patience)
             assert cue.line is not None
             self.observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="cut")

@@ -1,6 +1,7 @@
 """From a task of the matrix to a session with its quantities, by a performance in a testbed."""
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,9 @@ class Performer:
     frames: bool = False
     """Servers write down every frame."""
 
+    seen: Callable[[Task, SessionRecord], None] = lambda _task, _performed: None
+    """Shown every session, INVALID ones too, in the thread that performed it."""
+
     def __call__(
         self, task: Task, *, out: Path, gate: AbstractContextManager[object], stop: threading.Event
     ) -> Session:
@@ -47,6 +51,7 @@ class Performer:
             text=self.text,
             frames=self.frames,
         )
+        self.seen(task, performed)
         return judged(performed)
 
 
@@ -58,7 +63,8 @@ def judged(performed: SessionRecord) -> Session:
         number=performed.number,
         real=performed.real,
         values=read(seen),
-        invalid=(*((performed.invalid,) if performed.invalid else ()), *doubts(seen)),
+        # What the performance says of itself comes first; where it came to no end, the doubts follow from that.
+        invalid=(performed.invalid,) if performed.invalid else doubts(seen),
         stuck=stuck(seen),
         refuted=performed.refuted,
         folder=performed.folder.name,

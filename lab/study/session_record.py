@@ -44,21 +44,25 @@ class SessionRecord:
 
     @property
     def observed(self) -> Observed:
-        """What its quantities are read from: a mark counts from when it was done, not from when it was asked for."""
+        """What its quantities are read from."""
         return Observed(
             loss=self.scenario.loss,
-            assistant=tuple(map(self._as_done, self.assistant)),
+            assistant=self._with_deeds(),
             server=self.server,
             wire=self._wire,
             kernel_factor=self.scenario.variant(self.number, real=self.real).kernel.factor,
         )
 
-    def _as_done(self, event: Said) -> Said:
-        if event["event"] != "mark":
-            return event
-        # Said and read at nearly the same instant; no mark of a name comes twice within a step.
-        done = [at for name, said, at in self.marks if name == event.get("name") and said >= event["at"]]
-        return {**event, "at": min(done), "said_at": event["at"]} if done else event
+    def _with_deeds(self) -> tuple[Said, ...]:
+        """The assistant's events, each mark with the instant at which it was obeyed: a loss begins then."""
+        left = list(self.marks)
+        events: list[Said] = []
+        for event in self.assistant:
+            mark = next((each for each in left if event["event"] == "mark" and each[0] == event.get("name")), None)
+            if mark is not None:
+                left.remove(mark)
+            events.append(event if mark is None else {**event, "done_at": mark[2]})
+        return tuple(events)
 
     @property
     def _wire(self) -> OnTheWire | None:
