@@ -40,6 +40,10 @@ class TestbedSpec:
     firewall: str = "auto"
     """``iptables`` (legacy tables), ``nftables``, or ``auto``: the first where it works, else the second."""
 
+    preload: tuple[str, ...] = ()
+    """Modules that ``spawn_module`` programs will import, dotted names. Where programs are forks of a warm process that
+    process imports them once, before the nodes are made, for this testbed and all that come after it."""
+
     uplink: Uplink | None = None
     """A server outside, or None. A backend that has one gives the router a third network that leads there:
 
@@ -385,6 +389,17 @@ class Testbed(Protocol):
     @property
     def server(self) -> Node:
         """The node that accepts them."""
+
+    def move_client(self) -> str:
+        """Take the client's addresses away and give it others of the same link, both families; the new IPv4 address.
+
+        The router stays its only way out, and its name resolves to the new ones. No packet of what it has connected
+        passes any more, and no kernel is told: the client's goes on trying, and what is sent to the old address is
+        dropped where it arrives. This cannot be healed.
+
+        Raises:
+            InvalidRun: the kernel did not do it.
+        """
 
     def interventions(self) -> Sequence[str] | None:
         """What others have done to its nodes, programs and links since it was up, a phrase each.

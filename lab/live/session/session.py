@@ -119,13 +119,13 @@ class Session:
         self._become(Event.DISMISSED, now)
         return [self._note(Audit.STATE, because="dismissed"), *self.close(closing.CANCELLED, "dismissed", now=now)]
 
-    def leave(self, how: Detach, *, now: float) -> None:
+    def leave(self, how: Detach, *, now: float) -> list[Command]:
         """Lose the connection."""
         gone, self.connection = self.connection, None
-        self._outbox.clear()
+        waiting, self._outbox = self._outbox, []
         self._ready_at = self._go_away_at = self._time_up_at = None
         if self.state in OVER:
-            return
+            return []
         event = departure(
             how,
             closed_by_server=gone is not None and gone.closed,
@@ -135,6 +135,7 @@ class Session:
         )
         self._become(event, now)
         self.conversation.cut_off(now=now)
+        return self._carried(waiting, now)
 
     def next_at(self) -> float | None:
         """When to wake next."""

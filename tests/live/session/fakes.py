@@ -57,8 +57,9 @@ class FakeModel:
 
     def cut_off(self, *, now: float) -> None:
         self.told.append(("cut off", now))
-        self._plan.clear()
-        self._speaking, self._cut = False, True
+        if self._speaking:
+            self._plan.clear()
+        self._speaking, self._cut = False, self._speaking
 
     def resumed(self, *, now: float) -> None:
         self.told.append(("resumed",))
@@ -120,7 +121,8 @@ class FakeEar:
     def feed(self, pcm: bytes) -> bytes | None:
         loud = pcm.replace(b"\0", b"")
         self._loud += loud
-        self._quiet = 0 if loud else self._quiet + len(pcm)
+        trailing = len(pcm) - len(pcm.rstrip(b"\0"))
+        self._quiet = trailing if loud else self._quiet + trailing
         if not self._loud or self._quiet < QUIET_TO_END:
             return None
         found, self._loud = self._loud, b""

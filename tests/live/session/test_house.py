@@ -422,6 +422,36 @@ def test_what_the_model_says_to_nobody_is_in_the_transcript_and_not_on_the_wire(
     assert sum(int(str(fields["messages"])) for fields in stage.told(Audit.UNSENT)) == 3
 
 
+def test_what_waits_for_a_setup_that_never_completes_is_not_sent_on_the_next_connection() -> None:
+    stage = play(
+        BEGUN
+        + """
+        1     gone 1 FIN
+        3     open 2
+        3     setup 2 h1
+        3     type 2 book
+        4.5   gone 2 FIN
+        6     open 3
+        6     setup 3 h1
+        8     > 3 setupComplete session-1
+        8     > 3 handle h2
+        """,
+        DEFAULT.with_(resume_setup_s=2),
+    )
+
+    assert [fields["messages"] for fields in stage.told(Audit.UNSENT)] == [1]
+
+
+def test_nothing_is_to_be_sent_to_a_connection_that_is_reported_gone() -> None:
+    """The report comes when setupComplete was long due: the house was not woken in between."""
+    stage = Stage()
+    for line in ("open 1", "setup 1"):
+        stage.do(line)
+    commands = stage.house.detach(1, Detach.FIN, now=1)
+
+    assert [command for command in commands if isinstance(command, Send | Close)] == []
+
+
 def test_speech_recognised_after_the_loss_still_reaches_the_model() -> None:
     stage = play(BEGUN + "1 audio 1 01010000\n1 audio 1 00000000\n1 recognise session-1 0101\n2 gone 1 FIN")
     stage.do("heard session-1 book")
