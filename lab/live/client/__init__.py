@@ -40,7 +40,9 @@ restored         ``attempt``, ``note``, ``jobs`` in it
 update_note      ``jobs`` whose end it told
 given_up         ``reason``
 gap              ``heard_gap_s`` that the user heard nothing, ``first_audio_s`` since the loss
-replayed         ``seconds`` of speech said again after a gap
+replayed         ``seconds`` of speech and ``texts`` that no connection had carried: said again after a gap
+cut_off          ``text`` of a turn that the loss cut off
+speech_lost      ``seconds`` that were spoken without a connection
 not_sent         ``text`` that was typed without a connection
 answer           ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the question
 lapse            ``since``, ``factor``, ``server``: whether it was told

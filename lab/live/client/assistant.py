@@ -4,6 +4,8 @@ It does what a script says; what it does by itself is what every client must: an
 keep the transcript, and send a result when there is a connection to send it on.
 """
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -14,7 +16,7 @@ from lab.live.client.conversation import Answer, Conversation
 from lab.live.client.events import Events
 from lab.live.client.judging import is_consistent, what_it_says
 from lab.live.client.lapse import AHEAD_S, announce
-from lab.live.client.link import Ears, Ending, Link
+from lab.live.client.link import Ears, Ending, Failed, Link, Phase
 from lab.live.client.options import Options
 from lab.live.client.recoverer import Recoverer
 from lab.live.client.speaking import Clip, Voice
@@ -24,7 +26,6 @@ from lab.live.protocol.messages import (
     ClientMessage,
     Content,
     Part,
-    RealtimeInput,
     ServerMessage,
     SessionResumption,
     SessionResumptionUpdate,
@@ -38,6 +39,9 @@ INSTRUCTION = (
     "You book slots for the user with book_slot. Say shortly what you do. A booking is made when the tool's result "
     "says so, not before."
 )
+
+
+NO_HANDLE = "the session has no handle"
 
 
 class Assistant:
@@ -63,6 +67,9 @@ class Assistant:
         self._options = options
         self._clips = clips
         self.handle: str | None = None
+        self._untold: Line | None = None
+        """A line on which a history was sent, and nothing came back yet."""
+
         self._lost_t = self._silent_t = 0.0
         """When the latest loss was noticed, and when the lost line was heard last; session time."""
 
@@ -87,6 +94,9 @@ class Assistant:
 
     async def resume(self, timeout_s: float) -> Line:
         """One attempt with the handle; its connection is used from now on."""
+        if self.handle is None:
+            self.events.tell("failed", attempt=None, error=NO_HANDLE, took_s=0.0, phase=Phase.CONNECT.value)
+            raise Failed(NO_HANDLE, Phase.CONNECT)
         line = await self.connections.attempt(self.setup(self.handle), timeout_s=timeout_s)
         self.use(line, resumed=True)
         return line
@@ -103,10 +113,9 @@ class Assistant:
     def type(self, text: str, *, turn: bool = False) -> None:
         """Type."""
         self._conversation.typed(text)
-        message: ClientMessage = RealtimeInput(text=text)
-        if turn:
-            message = ClientContent((Content("user", (Part(text=text),)),), turn_complete=True)
-        if not self._send(message):
+        if not turn:
+            self._voice.type(text)
+        elif not self._send(ClientContent((Content("user", (Part(text=text),)),), turn_complete=True)):
             self.events.tell("not_sent", text=text)
 
     def drop(self, how: str) -> None:
@@ -165,12 +174,28 @@ class Assistant:
         self.events.tell("lapse", since=lapse.since, factor=factor, server=self._options.status is not None)
 
     async def recover(self) -> None:
-        """Recover by the policy."""
-        await self._recoverer.recover(self.handle)
+        """Recover by the policy; nothing where nothing is lost."""
+        if self.connections.live is None:
+            await self._recoverer.recover(self.handle, restored=self._untold is None)
+
+    async def say_goodbye(self, patience_s: float = 1.0) -> None:
+        """The close that the user wants: nothing is dialled after it.
+
+        Args:
+            patience_s: How long the server's answer is awaited, seconds of the wall.
+        """
+        awaits_answer = self.connections.live is not None
+        self._recoverer.close()
+        if awaits_answer:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await self.events.wait_for("closed", after=len(self.events.log))
 
     def account(self) -> None:
         """Say the bookings and the ledger, and how well the watchdog kept its time."""
         self.calls.account()
+        if self._voice.lost_s:
+            self.events.tell("speech_lost", seconds=round(self._voice.lost_s, 3))
         lateness_s = sorted(self.connections.lateness_s)
         if lateness_s:
             p99_s, most_s = lateness_s[int(len(lateness_s) * 0.99)], lateness_s[-1]
@@ -208,7 +233,7 @@ class Assistant:
             event = "resumed" if resumed else "fallback"
             self.events.tell(event, attempt=line.number, since_lost_s=since_lost_s, since_heard_s=since_heard_s)
         if not resumed:
-            self.handle = None
+            self.handle, self._untold = None, None
         self._live_again(resumed=resumed)
 
     def restore(self, line: Line, *, note: bool) -> None:
@@ -217,13 +242,16 @@ class Assistant:
         line.link.send(history(self._conversation.transcript.turns, jobs, note=note))
         if note:
             self.calls.ledger.noted(jobs)
+        self._untold = line
         self.events.tell("restored", attempt=line.number, note=note, jobs=len(jobs))
         self._voice.on_live()
 
     # What happens to it.
 
     def on_message(self, line: Line, message: ServerMessage) -> None:
-        """A message came."""
+        """A message came; what comes on a line that another one has followed concerns nobody any more."""
+        if line is not self.connections.current:
+            return
         if message.session_resumption_update is not None:
             self._on_handle(line, message.session_resumption_update)
         if message.tool_call is not None:
@@ -232,7 +260,8 @@ class Assistant:
             self.calls.cancelled(message.tool_call_cancellation)
         if message.go_away is not None:
             self.events.tell("go_away", attempt=line.number, time_left_s=message.go_away.time_left_s)
-        if message.server_content is not None and line is self.connections.current:
+        if message.server_content is not None:
+            self._untold = None
             self._conversation.on_content(message.server_content, line.number)
             if message.server_content.turn_complete:
                 self._tell_update()
@@ -244,7 +273,7 @@ class Assistant:
             self._silent_t = self._lost_t
         self.calls.lost()
         self._conversation.lost(self._silent_t)
-        self._voice.on_lost(self.clock.session(line.heard_at))
+        self._voice.on_lost()
 
     def on_path_back(self, line: Line) -> None:
         """A lost line carries traffic again."""
@@ -254,6 +283,7 @@ class Assistant:
         """What was written before that ping has arrived."""
         if line is self.connections.live:
             self.calls.ledger.heard(self.clock.session(sent_at))
+            self._voice.arrived(self.clock.session(sent_at))
 
     def on_ended(self, line: Line, ending: Ending) -> None:
         """A line is over."""
@@ -274,7 +304,7 @@ class Assistant:
 
     def _on_handle(self, line: Line, told: SessionResumptionUpdate) -> None:
         self.events.tell("handle", handle=told.new_handle, resumable=told.resumable, attempt=line.number)
-        if told.new_handle and told.resumable and line is self.connections.current:
+        if told.new_handle and told.resumable:
             self.handle = told.new_handle
         self._recoverer.issued(line, told.new_handle, resumable=told.resumable)
 

@@ -4,7 +4,9 @@ The file can be read by anybody while the assistant runs. Faults are real ones w
 limit on the file's pages, and the error is SQLite's own.
 """
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +15,16 @@ from lab.core.errors import EnvironmentNotReady, LabError
 FIRST_ID = 1001
 """Confirmation ids are BK-1001, BK-1002, ...; study.md's first is BK-1001."""
 
-_TABLE = """
+_TABLES = """
 CREATE TABLE IF NOT EXISTS bookings (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     confirmation_id TEXT GENERATED ALWAYS AS ('BK-' || number),
     slot TEXT NOT NULL,
     business_key TEXT NOT NULL {unique},
     call_id TEXT NOT NULL,
-    committed_at REAL NOT NULL,
-    receipt BLOB NOT NULL
-)
+    committed_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS receipts (number INTEGER PRIMARY KEY, receipt BLOB NOT NULL);
 """
 
 _RECEIPT_BYTES = 4096
@@ -65,7 +67,7 @@ class Bookings:
     def __init__(self, file: Path | None = None, *, unique: bool = False) -> None:
         try:
             self._database = sqlite3.connect(":memory:" if file is None else file, isolation_level=None)
-            self._database.execute(_TABLE.format(unique="UNIQUE" if unique else ""))
+            self._database.executescript(_TABLES.format(unique="UNIQUE" if unique else ""))
             self._database.execute(
                 "INSERT INTO sqlite_sequence (name, seq) SELECT 'bookings', ? "
                 "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'bookings')",
@@ -84,11 +86,12 @@ class Bookings:
             BookingError: the database refused; a second booking under a unique key names the first.
         """
         try:
-            self._database.execute(
-                "INSERT INTO bookings (slot, business_key, call_id, committed_at, receipt) "
-                "VALUES (?, ?, ?, ?, zeroblob(?))",
-                (slot, key, call_id, now, _RECEIPT_BYTES),
-            )
+            with self._transaction():
+                number = self._database.execute(
+                    "INSERT INTO bookings (slot, business_key, call_id, committed_at) VALUES (?, ?, ?, ?)",
+                    (slot, key, call_id, now),
+                ).lastrowid
+                self._database.execute("INSERT INTO receipts VALUES (?, zeroblob(?))", (number, _RECEIPT_BYTES))
         except sqlite3.IntegrityError as error:
             raise BookingError(f"{key} is booked already.") from error
         except sqlite3.Error as error:
@@ -115,3 +118,14 @@ class Bookings:
     def close(self) -> None:
         """Close the file; idempotent."""
         self._database.close()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except sqlite3.Error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise

@@ -74,6 +74,8 @@ class Conversation:
         Args:
             silent_since: Session time of the last that was heard on it.
         """
+        if self._turn is not None:
+            self._events.tell("cut_off", text=self._turn.text.strip())
         self.transcript.lost()
         self.playback.lost(silent_since)
         self._turn, self._audible, self._gap_told = None, False, False

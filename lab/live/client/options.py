@@ -18,6 +18,9 @@ MODEL = "models/gemini-3.8-live"
 """The study's."""
 
 
+ADAPTERS = ("wire", "google-genai")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What an assistant is started with."""
@@ -48,6 +51,8 @@ class Options:
     """None keeps them in memory."""
 
     commit_after_s: float = COMMIT_AFTER_S
+    """From the call to the commit, session seconds."""
+
     fault: Fault = Fault.NONE
     unique: bool = False
     """The database refuses a second booking under one key."""
@@ -65,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--status", metavar="URL", help="the server's status page, told of lapses")
     made.add_argument("--script", default="[]", metavar="JSON", help="list of steps, or @FILE")
     made.add_argument("--policy", default="{}", metavar="JSON", help="recovery options that differ from the study's")
-    made.add_argument("--adapter", choices=("wire", "google-genai"), default="wire", help="what to connect with")
+    made.add_argument("--adapter", choices=ADAPTERS, default="wire", help="what to connect with")
     made.add_argument("--model", default=MODEL, help="(default %(default)s)")
     made.add_argument("--text", action="store_true", help="type instead of speaking")
     made.add_argument("--replay", action="store_true", help="say again after a gap what was said in it")
@@ -85,25 +90,52 @@ def parse(argv: Sequence[str] | None) -> Options:
     Raises:
         UsageError: a value that cannot be used, with the option's name.
     """
-    given = parser().parse_args(argv)
-    if given.commit_after < 0:
-        raise UsageError(f"--commit-after is a duration; {given.commit_after} is none.")
-    if given.ca is not None and not given.ca.is_file():
-        raise UsageError(f"--ca: there is no file {given.ca}.")
+    given = vars(parser().parse_args(argv))
+    return options_of(commit_after_s=given.pop("commit_after"), **given)
+
+
+def options_of(
+    *,
+    url: str,
+    script: str,
+    policy: str,
+    status: str | None,
+    adapter: str,
+    fault: str,
+    commit_after_s: float,
+    ca: Path | None,
+    **others: Any,
+) -> Options:
+    """Options from what stands on a command line, checked.
+
+    Args:
+        url: See ``Options``, and so the others.
+        script: JSON, or ``@FILE``.
+        policy: A JSON object.
+        status: A URL.
+        adapter: Its name.
+        fault: Its name.
+        commit_after_s: Session seconds.
+        ca: A file.
+        others: Fields of ``Options`` that need no check.
+
+    Raises:
+        UsageError: a value that cannot be used, with the option's name.
+    """
+    if not 0 <= commit_after_s < float("inf"):
+        raise UsageError(f"--commit-after is a duration; {commit_after_s} is none.")
+    if ca is not None and not ca.is_file():
+        raise UsageError(f"--ca: there is no file {ca}.")
     return Options(
-        url=checked_url("--url", given.url, ("ws", "wss", "http", "https")),
-        status=None if given.status is None else checked_url("--status", given.status, ("http",)),
-        script=parse_script(_text(given.script)),
-        policy=Policy.of(_object("--policy", given.policy)),
-        adapter=given.adapter,
-        model=given.model,
-        text=given.text,
-        replay=given.replay,
-        bookings=given.bookings,
-        commit_after_s=given.commit_after,
-        fault=Fault(given.fault),
-        unique=given.unique,
-        ca=given.ca,
+        url=checked_url("--url", url, ("ws", "wss", "http", "https")),
+        status=None if status is None else checked_url("--status", status, ("http",)),
+        script=parse_script(_text(script)),
+        policy=Policy.of(_object("--policy", policy)),
+        adapter=_one_of("--adapter", adapter, ADAPTERS),
+        commit_after_s=commit_after_s,
+        fault=Fault(_one_of("--fault", fault, [each.value for each in Fault])),
+        ca=ca,
+        **others,
     )
 
 
@@ -128,6 +160,12 @@ def endpoint(url: str) -> str:
     found = urllib.parse.urlsplit(url)
     scheme = {"http": "ws", "https": "wss"}.get(found.scheme, found.scheme)
     return urllib.parse.urlunsplit((scheme, found.netloc, found.path.rstrip("/") or paths.developer(), found.query, ""))
+
+
+def _one_of(option: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise UsageError(f"{option} is one of {', '.join(known)}; {value!r} is none of them.")
+    return value
 
 
 def _text(value: str) -> str:

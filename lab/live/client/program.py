@@ -13,6 +13,7 @@ from lab.live.client.dialing import dialer
 from lab.live.client.events import Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options, parse
+from lab.live.client.talk import Talk
 from lab.live.clock import Clock
 
 INTERRUPTED = 130
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def run(options: Options, *, events: Events | None = None, clock: Clock | None = None) -> int:
-    """Carry out a script, then wait for ``quit`` or the end of standard input.
+    """Carry out a script, then wait for ``quit`` or the end of standard input, with the sockets as they are.
 
     Args:
         options: What to do.
@@ -57,15 +58,49 @@ async def run(options: Options, *, events: Events | None = None, clock: Clock | 
         await assistant.stop()
 
 
+async def perform(options: Options, *, events: Events, clock: Clock) -> bool:
+    """Carry out a script and end; whether it could be.
+
+    Args:
+        options: What to do.
+        events: Where it is told.
+        clock: Session time.
+    """
+    assistant = Assistant(options, dialer(options), find_clip, clock, events)
+    try:
+        return await Interpreter(assistant).run(options.script.steps)
+    finally:
+        await assistant.stop()
+
+
+async def talk(options: Options, *, events: Events, clock: Clock) -> bool:
+    """Talk with a person at standard input; whether the connection stayed usable to the end.
+
+    Args:
+        options: Their script is not looked at.
+        events: Where it is told.
+        clock: Session time.
+    """
+    assistant = Assistant(options, dialer(options), find_clip, clock, events)
+    talking = Talk(assistant)
+    Words(talking.hear, lambda: talking.hear(None))
+    try:
+        return await talking.run()
+    finally:
+        await assistant.stop()
+
+
 class Words:
     """What is said on standard input, read in a thread: it may be a terminal, a pipe or a file.
 
     Args:
-        told: Called with each word that is not ``quit``.
+        told: Called with each line that is not ``quit``.
+        ended: Called at ``quit``, or at the end of the input.
     """
 
-    def __init__(self, told: Callable[[str], object]) -> None:
+    def __init__(self, told: Callable[[str], object], ended: Callable[[], object] | None = None) -> None:
         self._told = told
+        self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
         self.told_to_quit = False
@@ -81,11 +116,17 @@ class Words:
         with contextlib.suppress(RuntimeError, ValueError, OSError):  # The loop, or the input, is gone already.
             for line in sys.stdin:
                 self._loop.call_soon_threadsafe(self._hear, line.strip())
-            self._loop.call_soon_threadsafe(self._over.set)
+            self._loop.call_soon_threadsafe(self._end)
 
     def _hear(self, word: str) -> None:
         if word == "quit":
             self.told_to_quit = True
-            self._over.set()
+            self._end()
         elif word:
             self._told(word)
+
+    def _end(self) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            if self._ended is not None:
+                self._ended()

@@ -70,29 +70,20 @@ class Recoverer:
         self._lines: dict[int, Line] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self.engaged = False
-        """It acts on a loss at present."""
+        self._closed = False
 
-    async def recover(self, handle: str | None) -> bool:
+    async def recover(self, handle: str | None, *, restored: bool) -> bool:
         """Meet the loss of the connection in use; whether another one was adopted.
 
         Args:
             handle: What the session is known by; None: it cannot be resumed.
+            restored: False: nothing came back since a history was sent on it.
         """
-        line = self._connections.current
-        if line is None or (
-            self._machine.connection is not None and self._lines.get(self._machine.connection) is not line
-        ):
-            self._machine = Recovery(self._policy)  # A script adopted this one by itself, or it is the first.
-            self._lines = {} if line is None else {0: line}
+        line = self._follow()
         self._machine.handle = handle
-        self.engaged = True
-        try:
-            gone = line is None or line.link.ending is not None or line.wanted_end
-            self._obey(self._machine.lost(now=self._clock.now(), gone=gone, by=_by(line)))
-            await self._drive()
-        finally:
-            self.engaged = False
+        gone = line is None or line.link.ending is not None or line.wanted_end
+        self._obey(self._machine.lost(now=self._clock.now(), gone=gone, restored=restored, by=_by(line)))
+        await self._drive()
         return self._machine.connection is not None
 
     def issued(self, line: Line, handle: str | None, *, resumable: bool) -> None:
@@ -102,17 +93,19 @@ class Recoverer:
 
     def path_back(self, line: Line) -> None:
         """A lost line carries traffic again."""
-        if self.engaged and (number := self._number(line)) is not None:
+        if (number := self._number(line)) is not None:
             self._obey(self._machine.path_back(now=self._clock.now(), attempt=number))
 
     def ended(self, line: Line, ending: Ending) -> None:
         """A line is over."""
-        if self.engaged and (number := self._number(line)) is not None and line is not self._connections.live:
+        if (number := self._number(line)) is not None:
             echoed = ending.code is not None
             self._obey(self._machine.old_closed(now=self._clock.now(), attempt=number, echoed=echoed))
 
     def close(self) -> None:
-        """The user wants no more."""
+        """The user wants no more: what is open is closed, and nothing is dialled after it."""
+        self._follow()
+        self._closed = True
         self._obey(self._machine.close(now=self._clock.now()))
 
     async def stop(self) -> None:
@@ -120,6 +113,14 @@ class Recoverer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _follow(self) -> Line | None:
+        """The line in use, as the machine's connection; a script may have adopted it by itself."""
+        line = self._connections.current
+        known = None if self._machine.connection is None else self._lines.get(self._machine.connection)
+        if not self._closed and line is not None and known is not line:
+            self._machine, self._lines = Recovery(self._policy), {0: line}
+        return line
 
     async def _drive(self) -> None:
         while self._machine.state in RECOVERING:
