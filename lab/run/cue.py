@@ -38,6 +38,12 @@ class Cue:
         """When what follows the line is to be done, CLOCK_MONOTONIC; None while the line has not come."""
         return None if self.line is None else self.line.at + self.trigger.delay_s
 
+    def over_at(self, now: float) -> float | None:
+        """When nothing more is to be waited for: the line's time, or now where its program has ended without it."""
+        if self.line is None and self._process.returncode is not None:
+            return now
+        return self.due_at
+
     def require(self, now: float, since: float) -> None:
         """See that the line has come, or still may.
 

@@ -16,6 +16,10 @@ DELAYED_ACK_S = 0.06
 """How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
 
 
+CLOSE_DATED_S = 1.0
+"""How late a program's close may be dated that only samples tell of: four of the sampler's longest waits."""
+
+
 def predictions(found: Findings) -> list[Check]:
     """The prediction of each end against what came."""
     checks: list[Check] = []
@@ -127,15 +131,30 @@ def _recovery(end: EndFinding, found: Findings) -> Iterator[Check]:
     assert found.healed is not None
     after = [c.segment.time_s for c in end.traffic.copies if c.segment.time_s > found.healed.began_at]
     latest, gone_at = _next_copy_until(end, found.healed.began_at), end.fate.gone_at
-    reset = end.fate.cause == Cause.RESET.value and _ended_before(found.other(end), found.healed.began_at)
-    # A death by a RST is not announced and so dated loosely: the earliest instant that it can have been.
-    answered = gone_at - end.fate.within_s if reset and gone_at is not None else end.traffic.recovered_at
+    reset, answered = _reset_by_its_peer(end, found), end.traffic.recovered_at
+    if reset and gone_at is not None and (answered is None or gone_at <= answered):
+        # A death by a RST is not announced and so dated loosely: the earliest instant that it can have been.
+        answered = gone_at - end.fate.within_s
     ok = bool(after) and answered is not None and answered - after[0] < DELAYED_ACK_S and (reset or gone_at is None)
     ok = ok and (latest is None or after[0] <= latest)
-    how = "reset" if reset else "delivered"
+    if not after and end.let_go_at is not None and (latest is None or end.let_go_at <= latest):
+        at_s = end.let_go_at - found.healed.done_at
+        yield _predicted(
+            end, "recovery", True, f"its program closed it {at_s:.3f} s after the heal, before its next copy"
+        )
+        return
+    how = "reset" if reset and answered != end.traffic.recovered_at else "delivered"
     seen = "never" if answered is None else f"{answered - found.healed.done_at:.3f} s after the heal"
     copy = "no copy came" if not after else f"first copy {after[0] - found.healed.done_at:.3f} s after it"
     yield _predicted(end, "recovery", ok, f"{how} {seen}; {copy}")
+
+
+def _reset_by_its_peer(end: EndFinding, found: Findings) -> bool:
+    """Whether, with the path back, it learnt by a RST that the other end's kernel or program had let go before."""
+    gone_at = end.fate.gone_at
+    if gone_at is None or end.fate.cause != Cause.RESET.value:
+        return False
+    return _ended_before(found.other(end), gone_at + end.fate.within_s + CLOSE_DATED_S)
 
 
 def _ended_before(end: EndFinding | None, instant: float) -> bool:
@@ -155,10 +174,11 @@ def _next_copy_until(end: EndFinding, since: float) -> float | None:
 
 
 def _lived_on(end: EndFinding, found: Findings) -> Iterator[Check]:
-    """An idle end whose path came back in time has nothing to lose and nothing to learn."""
-    gone_at = end.fate.gone_at
-    seen = "it lived on" if gone_at is None else f"the kernel gave up at {gone_at - found.cut.done_at:.3f} s"
-    yield _predicted(end, "alive", gone_at is None, f"healed before anything was due; {seen}")
+    """An idle end whose path came back in time has nothing to lose, and nothing to learn but its peer's end."""
+    gone_at, reset = end.fate.gone_at, _reset_by_its_peer(end, found)
+    how = "its peer, which had let go, reset it" if reset else "the kernel gave up"
+    seen = "it lived on" if gone_at is None else f"{how} at {gone_at - found.cut.done_at:.3f} s"
+    yield _predicted(end, "alive", gone_at is None or reset, f"healed before anything was due; {seen}")
 
 
 def _when(end: EndFinding, found: Findings) -> str:

@@ -90,6 +90,11 @@ class Run:
         self._write(unfinished(self._known, reason="the run did not come to its end", interrupted=True))
         self._timeline = TimelineWriter(self.folder.file("timeline.jsonl"))
 
+    @property
+    def programs(self) -> Mapping[str, Process]:
+        """The programs of the nodes that were started, by node; their output is there when the run is over, too."""
+        return self._programs
+
     def execute(self) -> Record:
         """Arrange, predict, cut, watch, judge; the record is on disk whatever happens.
 
@@ -195,8 +200,12 @@ class Run:
         if cue is None:
             connecting.await_time(agenda)
         else:
-            # Everything that can be done before the line is: what is left is looking at the flow once more.
+            # Everything that can be done before the line is: what is left is looking at the flow once more, and
+            # forecasts that are known by then. The first one of a quarter of an hour takes half a second. A flow that
+            # is gone already is for whoever waits for the line to tell.
             self._make_ready(stage, flow)
+            with contextlib.suppress(InvalidRun):
+                self._forecasts(stage.testbed, flow)
             cue.await_due(self._patience)
             assert cue.line is not None
             self.observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="cut")
@@ -218,18 +227,22 @@ class Run:
         """What waits for a line; None where none is waited for."""
         return None if trigger is None else Cue(trigger, self._programs[trigger.node], self._wake, since=since)
 
-    def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
-        """State both branches of both ends, and put them on the timeline before the cut."""
+    def _forecasts(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
+        """Both branches of both ends, from their sockets as they are now."""
         hz = self._known.hz or DEFAULT_HZ
         states = {"client": self.spec.client_state, "server": self.spec.server_state}
         # At the server's end local and remote are the other way round.
         tuples = {"client": flow, "server": FourTuple(client=flow.server, server=flow.client)}
-        forecasts = {
+        return {
             node.name: forecast_end(
                 node, tuples[node.name], states[node.name], self.spec, self._known.settings[node.name], hz=hz
             )
             for node in inside(testbed, self.spec)
         }
+
+    def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
+        """State both branches of both ends, and put them on the timeline before the cut."""
+        forecasts = self._forecasts(testbed, flow)
         self._know(forecasts=forecasts)
         for name, each in forecasts.items():
             for branch, give_up in (("sending", each.sending), ("idle", each.idle)):
@@ -279,7 +292,7 @@ class Run:
             outside=self.spec.uplink is not None,
             wake=self._wake,
             waits=lambda: end_cue is not None or agenda.waits,
-            end_at=lambda: None if end_cue is None else end_cue.due_at,
+            end_at=lambda: None if end_cue is None else end_cue.over_at(self._patience.now()),
         )
         if end_cue is not None and end_cue.line is not None:
             self.observe(end_cue.trigger.node, "line", end_cue.line.at, text=end_cue.line.text, then="end")

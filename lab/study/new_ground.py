@@ -20,14 +20,14 @@ from lab.study.scenario import (
     Step,
     Variant,
 )
-from lab.study.steps import END, RECOVER, ask, booking, lapsed, mark, say, speaking, wait, watch
+from lab.study.steps import END, RECOVER, RECOVERED, TOLD, ask, booking, lapsed, mark, say, speaking, wait, watch
 
 LAB = Origin.LAB
 
 
 def _after_close(factor: float) -> tuple[Step, ...]:
     waits = (watch(500.0 - DETECTED_AFTER_S), mark(Mark.HEAL), watch(45.0))
-    return (*booking(hold=False), CUT, wait("lost"), *lapsed(factor, *waits), RECOVER, ask(), END)
+    return (*booking(hold=False), CUT, wait("lost"), *lapsed(factor, *waits), RECOVER, TOLD, ask(), END)
 
 
 HEALED_AFTER_CLOSE = Scenario(
@@ -53,7 +53,7 @@ HEALED_AFTER_CLOSE = Scenario(
 
 def _after_give_up(heal_s: float, watch_s: float) -> tuple[Step, ...]:
     waits = (wait("mark", heal_s, timeout=heal_s + 30), mark(Mark.HEAL), watch(watch_s))
-    return (*speaking(0.2, hold=False), CUT, *waits, RECOVER, ask(), END)
+    return (*speaking(0.2, hold=False), CUT, *waits, RECOVER, TOLD, ask(), END)
 
 
 HEALED_AFTER_GIVE_UP = Scenario(
@@ -77,6 +77,9 @@ HEALED_AFTER_GIVE_UP = Scenario(
 
 FREEZE = mark(Mark.FREEZE)
 
+AGAIN = (FREEZE, *RECOVERED, TOLD, ask(), watch(1.0))
+"""A loss, and what comes of it."""
+
 LOST_AGAIN = Scenario(
     id="lost-again",
     title="a second silent loss after a fallback (freeze proxy, twice)",
@@ -85,7 +88,7 @@ LOST_AGAIN = Scenario(
     loss=Loss.FREEZE,
     lapsed=(
         Variant(
-            (*booking(hold=False), FREEZE, RECOVER, ask(), watch(1.0), FREEZE, RECOVER, ask(), END),
+            (*booking(hold=False), *AGAIN * 2, END),
             limit_s=120,
             longest_s=45,
         ),
@@ -126,7 +129,7 @@ COMMIT_LATER = BR1.with_(
     n=2,
     group=Group.NEW,
     study="",
-    lapsed=recovered(booking(hold=False), wait("update_note", 4.0)),
+    lapsed=recovered(booking(hold=False), TOLD, wait("update_note"), TOLD),
     backend=LATE,
     prediction="The note says that the booking is still being processed; nothing is issued again. After the commit an "
     "update note tells the model once it is idle; the answer is right.",
@@ -141,7 +144,7 @@ COMMIT_LATER = BR1.with_(
 PENDING_DUPLICATE = COMMIT_LATER.with_(
     id="BR1-pending-duplicate",
     title="as BR1 without the note, the backend commits after the call was issued again",
-    lapsed=recovered(booking(hold=False), wait("reissued"), wait("committed", 5.0)),
+    lapsed=recovered(booking(hold=False), wait("tool_call"), wait("committed", 5.0)),
     policy={"note": False},
     prediction="The second call finds the first one's job pending, waits for it, and is answered from it: one booking, "
     "and an answer that knows of it.",
@@ -158,7 +161,7 @@ NO_DEDUPE = BR1.with_(
     n=1,
     group=Group.NEW,
     study="",
-    lapsed=recovered(booking(hold=False), wait("reissued", 7.0)),
+    lapsed=recovered(booking(hold=False), wait("tool_call", 7.0)),
     policy={"note": False, "dedupe": False},
     prediction="The call that the model issues again runs again: two bookings. This is what the ledger is for.",
     expects=(
@@ -175,7 +178,11 @@ ADDRESS = BR1.with_(
     group=Group.NEW,
     study="",
     loss=Loss.ADDRESS,
-    lapsed=(Variant((*booking(hold=False), mark(Mark.MOVE_ADDRESS), RECOVER, ask(), END), limit_s=90, longest_s=25),),
+    lapsed=(
+        Variant(
+            (*booking(hold=False), mark(Mark.MOVE_ADDRESS), *RECOVERED, TOLD, ask(), END), limit_s=90, longest_s=25
+        ),
+    ),
     prediction="Nobody tells the server, so that it is as BR1: four attempts refused, a new session, first audio 6.1 "
     "to 7.1 s after the loss, one booking.",
     expects=(
@@ -195,7 +202,7 @@ SPEECH_IN_THE_GAP = BR1.with_(
     study="",
     lapsed=(
         Variant(
-            (*booking(hold=False), CUT, say("follow-up"), RECOVER, watch(6.0), ask(), END), limit_s=100, longest_s=35
+            (*booking(hold=False), CUT, say("follow-up"), *RECOVERED, watch(6.0), ask(), END), limit_s=100, longest_s=35
         ),
     ),
     replay_speech=True,
@@ -217,7 +224,7 @@ LIMIT_REACHED = Scenario(
     loss=Loss.FREEZE,
     lapsed=(
         Variant(
-            (*booking(hold=False), *(FREEZE, RECOVER, ask(), watch(1.0)) * 2, FREEZE, RECOVER, END),
+            (*booking(hold=False), *AGAIN * 2, FREEZE, *RECOVERED, END),
             limit_s=150,
             longest_s=60,
         ),

@@ -46,7 +46,7 @@ def _told(of: Reading) -> Iterator[str]:
         return
     for loss, following in of.episodes()[:1]:
         mended = next((each for each in of.named("mark", after=loss) if each.get("name") in HEALS), None)
-        ends = (mended, of.first("close_old", after=mended or loss), of.first("done"), following)
+        ends = (mended, of.first("done"), following)
         until = min((float(each["at"]) for each in ends if each is not None), default=float("inf"))
         since = float(loss["at"])
         own = min(

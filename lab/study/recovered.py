@@ -11,7 +11,7 @@ from lab.study.ranges import (
     within,
 )
 from lab.study.scenario import BackendPlan, Group, Loss, Mark, Quantity, Scenario, Step, Variant
-from lab.study.steps import END, RECOVER, ask, booking, lapsed, mark, resume_every, speaking, wait
+from lab.study.steps import END, RECOVERED, TOLD, ask, booking, lapsed, mark, resume_every, speaking, wait
 
 LOOP = 59
 """Attempts in 60 s, one per second: 118 in two sessions."""
@@ -23,8 +23,8 @@ CUT = mark(Mark.CUT)
 
 
 def recovered(before: tuple[Step, ...], *after: Step) -> tuple[Variant, ...]:
-    """Lose the path, recover, ask."""
-    return (Variant((*before, CUT, RECOVER, *after, ask(), END), limit_s=90, longest_s=25),)
+    """Lose the path, recover, let the model say what it has to say, ask."""
+    return (Variant((*before, CUT, *RECOVERED, *(after or (TOLD,)), ask(), END), limit_s=90, longest_s=30),)
 
 
 def _loop(factor: float) -> tuple[Step, ...]:
@@ -95,7 +95,7 @@ BR1_NO_NOTE = Scenario(
     n=2,
     group=Group.STAGE_2,
     loss=Loss.PACKET_LOSS,
-    lapsed=recovered(booking(hold=False), wait("reissued")),
+    lapsed=recovered(booking(hold=False), wait("tool_call"), TOLD),
     expects=(
         *refusals(IN_THE_WINDOW, 0, "ablation: 36 of 36 in nine sessions"),
         REFUSAL_HELD,
@@ -108,4 +108,4 @@ BR1_NO_NOTE = Scenario(
     policy={"note": False},
 )
 
-RECOVERED = (BR0, BR1, BR2, BR1_NO_NOTE)
+STAGE_TWO = (BR0, BR1, BR2, BR1_NO_NOTE)

@@ -32,7 +32,7 @@ R1 = Scenario(
     group=Group.ROUND_1,
     loss=Loss.ABORT,
     lapsed=(
-        Variant((*booking(), drop("abort"), resume(0), END), limit_s=60),
+        Variant((*booking(), drop("abort"), resume(0), wait("committed"), END), limit_s=60),
         *(Variant((*booking(), drop("abort"), AGAIN, *report()), limit_s=60),) * 3,
     ),
     expects=(

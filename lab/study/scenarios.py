@@ -7,12 +7,12 @@ from lab.core.profiles import nearest
 from lab.study.frozen import FROZEN
 from lab.study.new_ground import NEW_GROUND
 from lab.study.packet_loss import PACKET_LOSS
-from lab.study.recovered import RECOVERED
+from lab.study.recovered import STAGE_TWO
 from lab.study.round_one import ROUND_ONE
 from lab.study.scenario import Scenario
 from lab.study.sweep import SWEEP
 
-PUBLISHED = (*ROUND_ONE, *FROZEN, *PACKET_LOSS, *RECOVERED)
+PUBLISHED = (*ROUND_ONE, *FROZEN, *PACKET_LOSS, *STAGE_TWO)
 """The study's own rows, 43 sessions."""
 
 SCENARIOS = {scenario.id: scenario for scenario in (*PUBLISHED, *NEW_GROUND, *SWEEP)}

@@ -64,6 +64,13 @@ RECOVER: Step = {"do": "recover"}
 END: Step = {"do": "end"}
 
 
+RECOVERED = (wait("lost"), RECOVER)
+"""Notice the loss, and act on it by the policy."""
+
+TOLD = wait("turn_complete")
+"""Hear the model out: what it says of its own accord after a restore."""
+
+
 def lapsed(factor: float, *steps: Step) -> tuple[Step, ...]:
     """Steps during which session time runs by a factor; as they are where it is 1."""
     return steps if factor == 1 else (lapse(factor), *steps, lapse(1))

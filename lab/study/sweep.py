@@ -6,7 +6,7 @@ would have seen of a server with that settle time, so which of them agree with t
 
 from lab.study.ranges import booked, refusals
 from lab.study.scenario import Group, Loss, Origin, Scenario, ServerPlan, Variant
-from lab.study.steps import END, booking, drop, resume
+from lab.study.steps import END, booking, drop, resume, wait
 
 SETTLE_S = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 """Settle times of the profile."""
@@ -35,7 +35,9 @@ def _row(settle_s: float) -> Scenario:
         n=len(tries),
         group=Group.SWEEP,
         loss=Loss.ABORT,
-        lapsed=tuple(Variant((*booking(), drop("abort"), resume(each), END), limit_s=60) for each in tries),
+        lapsed=tuple(
+            Variant((*booking(), drop("abort"), resume(each), wait("committed"), END), limit_s=60) for each in tries
+        ),
         prediction=f"The attempts before {settle_s:g} s are refused, the others accepted.",
         expects=(
             *refusals(refused, tuple(1 - each for each in refused), source, Origin.LAB),

@@ -386,6 +386,17 @@ class Testbed(Protocol):
     def server(self) -> Node:
         """The node that accepts them."""
 
+    def move_client(self) -> str:
+        """Take the client's addresses away and give it others of the same link, both families; the new IPv4 address.
+
+        The router stays its only way out, and its name resolves to the new ones. No packet of what it has connected
+        passes any more, and no kernel is told: the client's goes on trying, and what is sent to the old address is
+        dropped where it arrives. This cannot be healed.
+
+        Raises:
+            InvalidRun: the kernel did not do it.
+        """
+
     def interventions(self) -> Sequence[str] | None:
         """What others have done to its nodes, programs and links since it was up, a phrase each.
 

@@ -338,6 +338,38 @@ def test_after_a_heal_a_peer_that_has_ended_answers_the_next_copy_with_a_reset()
     assert failed(server_told_at_last(ended, "retries2")) == ["server-recovery"]
 
 
+def reset_by_client_at(at: float, closed_at: float | None, **changes: Any) -> Findings:
+    """The path is back at 102.0; the client's program closes with something unread, so that its kernel says RST."""
+    fate = nothing() if closed_at is None else closed(closed_at)
+    client = made_client(fate=fate, traffic=quiet(), program_error_at=None, counted={}, counters={}, seen_until=107.0)
+    server = made_server(fate=gave_up(at, "reset", within_s=0.001), program_error_at=None, **changes)
+    return healed_at(102.0, client=client, server=server)
+
+
+def test_after_a_heal_an_idle_end_may_be_reset_by_a_peer_whose_program_let_go() -> None:
+    assert failed(reset_by_client_at(103.0, 103.0)) == []
+    assert failed(reset_by_client_at(103.0, 103.4)) == [], "samples date a close up to a second late"
+    assert failed(reset_by_client_at(103.0, None)) == ["server-alive"], "who should have reset it?"
+    assert failed(reset_by_client_at(103.0, 105.0)) == ["server-alive"]
+
+
+def test_after_a_heal_an_end_that_has_recovered_may_be_reset_later() -> None:
+    copy = SENT_AT + COPIES_S[4]
+    traffic = quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:5]), recovered_at=copy + 0.001)
+
+    assert failed(reset_by_client_at(105.0, 105.0, traffic=traffic, counted={}, counters={})) == []
+    assert failed(reset_by_client_at(105.0, None, traffic=traffic, counted={}, counters={})) == ["server-recovery"]
+
+
+def test_a_program_that_resets_after_the_heal_and_before_its_next_copy_leaves_nothing_to_recover() -> None:
+    traffic = quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:4]))
+    soon = made_client(traffic=traffic, fate=closed(102.2), program_error_at=None, counted={}, counters={})
+    late = replace(soon, fate=closed(104.0))
+
+    assert failed(healed_at(102.0, client=soon)) == []
+    assert failed(healed_at(102.0, client=late)) == ["client-recovery"], "a copy was due before"
+
+
 def test_where_the_run_is_about_a_close_nobody_claims_that_the_flow_was_open() -> None:
     names = [check.name for check in proofs(made_findings(ended_early=None))]
 

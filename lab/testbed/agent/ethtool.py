@@ -15,11 +15,13 @@ from lab.core.errors import EnvironmentNotReady, Unsupported
 
 _SIOCETHTOOL = 0x8946
 _SIOCGIFFLAGS = 0x8913
+_SIOCGIFHWADDR = 0x8927
 _IFF_RUNNING = 0x40
 _GLINK = 0x0A
 
 _IFREQ = struct.Struct("16sP16x")
 _IFREQ_FLAGS = struct.Struct("16sH22x")
+_IFREQ_HARDWARE = struct.Struct("16sH6s16x")
 _VALUE = struct.Struct("=II")
 
 _POLL_S = 0.001
@@ -72,6 +74,13 @@ def await_running(interface: str, timeout_s: float) -> None:
             if time.monotonic() > deadline:
                 raise EnvironmentNotReady(f"The link {interface} did not come up within {timeout_s:g} s.")
             time.sleep(_POLL_S)
+
+
+def hardware_address(interface: str) -> bytes:
+    """The link-layer address of an Ethernet interface, six octets."""
+    with _channel() as channel:
+        answer = fcntl.ioctl(channel, _SIOCGIFHWADDR, _IFREQ_HARDWARE.pack(interface.encode(), 0, b""))
+        return bytes(_IFREQ_HARDWARE.unpack(answer)[2])
 
 
 def _channel() -> socket.socket:

@@ -127,6 +127,10 @@ class AgentNode:
         """What the agent answers that this kind of node alone is asked."""
         return self._channel.call(method, *args)
 
+    def now_at(self, addresses: Addresses) -> None:
+        """Take note that the other nodes know it by others from now on."""
+        self._addresses = addresses
+
     def process(self, number: int) -> AgentProcess | None:
         """The program of a number."""
         return self._processes.get(number)

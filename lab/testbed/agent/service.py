@@ -5,6 +5,7 @@ import socket
 from typing import Any
 
 from lab.testbed.agent import kernel, priority, sysctl
+from lab.testbed.agent.addressing import Addressing
 from lab.testbed.agent.commands import Commands
 from lab.testbed.agent.events import EventSender
 from lab.testbed.agent.loop import Loop
@@ -54,5 +55,5 @@ def serve_node(node: str, calls: socket.socket, events: socket.socket, services:
     priority.keep()
     loop = Loop()
     commands = Commands(loop, EventSender(loop, events), node)
-    serve_in(loop, NodeService(commands, Sysctls(), Observing(loop, node), services), calls)
+    serve_in(loop, NodeService(commands, Sysctls(), Addressing(), Observing(loop, node), services), calls)
     loop.run()

@@ -29,6 +29,7 @@ from lab.testbed.docker.outside import find_way
 from lab.testbed.docker.pod import Holding, engine_gateways, make_holder, start_holder, why_ended
 from lab.testbed.docker.program import Joining, Launcher
 from lab.testbed.docker.reception import Reception
+from lab.testbed.moving import move
 from lab.testbed.names import CLIENT, LEFT, NODES, RIGHT, ROUTER, SERVER, UPLINK, Addresses
 from lab.testbed.ports import TestbedSpec
 from lab.testbed.runtime import runtime_folder
@@ -89,6 +90,7 @@ class DockerTestbed:
         self._name = secrets.token_hex(4)
         self._lock = threading.RLock()
         self._closed = False
+        self._moves = 0
         self._holders: dict[str, DockerContainer] = {}
         self._links: dict[str, Link] = {}
         self._made: dict[str, Link] = {}
@@ -144,6 +146,12 @@ class DockerTestbed:
     def server(self) -> ContainerNode:
         """The node that accepts them."""
         return self._server
+
+    def move_client(self) -> str:
+        """Give the client other addresses of its link in place of its own."""
+        with self._lock:
+            self._moves += 1
+            return move(self.client, self.router, (self.client, self.router, self.server), self._moves).ipv4
 
     def interventions(self) -> tuple[str, ...]:
         """What others have done to its containers and networks since it was up.

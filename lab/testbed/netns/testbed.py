@@ -13,6 +13,7 @@ from lab.core.uplink import Uplink
 from lab.testbed.agent.nodes import AgentNode, AgentRouter
 from lab.testbed.agent.rpc import receive_with_fds, too_many_files
 from lab.testbed.agent.wires import Wires
+from lab.testbed.moving import move
 from lab.testbed.names import CLIENT, NODES, ROUTER, SERVER
 from lab.testbed.netns import keeper, launcher, readiness
 from lab.testbed.netns.layout import ADDRESSES
@@ -44,6 +45,7 @@ class NetnsTestbed:
             raise Unsupported("This kernel has no IPv6.")
         self._lock = threading.RLock()
         self._closed = False
+        self._moves = 0
         try:
             self._wires = Wires(NODES)
         except OSError as error:
@@ -79,6 +81,12 @@ class NetnsTestbed:
     def server(self) -> AgentNode:
         """The node that accepts them."""
         return self._server
+
+    def move_client(self) -> str:
+        """Give the client other addresses of its link in place of its own."""
+        with self._lock:
+            self._moves += 1
+            return move(self.client, self.router, (self.client, self.router, self.server), self._moves).ipv4
 
     def interventions(self) -> None:
         """Nobody can tell; but nobody else has a handle on its namespaces either."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lab.core.errors import EnvironmentNotReady
 from lab.testbed.agent import ethtool
-from lab.testbed.docker.inner.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE, Rtnetlink, Way
+from lab.testbed.agent.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE, Rtnetlink, Way
 from lab.testbed.docker.inner.seat import Nic, Seat
 
 _HOSTS = Path("/etc/hosts")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from lab.testbed.agent.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, Rtnetlink, Way
 from lab.testbed.docker.inner import roads
-from lab.testbed.docker.inner.rtnetlink import IFA_F_NODAD, IFA_F_TENTATIVE, Rtnetlink, Way
 from lab.testbed.docker.inner.seat import Seat
 from tests.testbed.isolated import isolated
 

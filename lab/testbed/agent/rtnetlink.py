@@ -1,4 +1,4 @@
-"""Addresses and routes of the network namespace that this process is in, by rtnetlink(7).
+"""Addresses, routes and neighbours of the network namespace that this process is in, by rtnetlink(7).
 
 By hand, because every start of a node's container would pay for the library's import: a quarter of a second.
 """
@@ -37,6 +37,16 @@ _NEWADDR, _DELADDR, _GETADDR = 20, 21, 22
 _NEWROUTE, _DELROUTE, _GETROUTE = 24, 25, 26
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
 _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE = 4, 5, 15
+_NEWNEIGH = 28
+_NDMSG = struct.Struct("=BxxxiHBB")
+_NUD_PERMANENT = 0x80
+_NDA_DST, _NDA_LLADDR = 1, 2
+_NEWRULE = 32
+_FIB_RULE_HDR = struct.Struct("=BBBBBBBBI")
+_FR_ACT_BLACKHOLE = 6
+_FRA_SRC, _FRA_PRIORITY = 2, 6
+_FIRST_PRIORITY = 1
+"""Before the rules that look into any table but that of local addresses, which is 0."""
 
 _ANSWER_BYTES = 1 << 16
 _TIMEOUT_S = 10.0
@@ -120,6 +130,25 @@ class Rtnetlink:
         """Remove a default route."""
         self._change(_DELROUTE, 0, _route(_family(way.gateway), scope=_RT_SCOPE_NOWHERE) + _leading(way))
 
+    def keep_neighbour(self, index: int, address: str, hardware: bytes) -> None:
+        """Take a neighbour's link-layer address for granted: it is never asked for, and never found missing.
+
+        Args:
+            index: Of the interface that it is behind.
+            address: Of the neighbour.
+            hardware: Its link-layer address.
+        """
+        head = _NDMSG.pack(_family(address), index, _NUD_PERMANENT, 0, _RTN_UNICAST)
+        attributes = _attribute(_NDA_DST, ipaddress.ip_address(address).packed) + _attribute(_NDA_LLADDR, hardware)
+        self._change(_NEWNEIGH, _CREATE | _REPLACE, head + attributes)
+
+    def discard_from(self, address: str) -> None:
+        """Let nothing with this source pass any more, without a word to whoever sends it."""
+        packed = ipaddress.ip_address(address).packed
+        head = _FIB_RULE_HDR.pack(_family(address), 0, 8 * len(packed), 0, 0, 0, 0, _FR_ACT_BLACKHOLE, 0)
+        priority = _attribute(_FRA_PRIORITY, struct.pack("=I", _FIRST_PRIORITY))
+        self._change(_NEWRULE, _CREATE, head + _attribute(_FRA_SRC, packed) + priority)
+
     def _change(self, kind: int, flags: int, payload: bytes) -> None:
         for _ in self._ask(kind, flags | _ACK, payload):
             pass
@@ -161,7 +190,8 @@ def _attributes(payload: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
-    return _RTATTR.pack(_RTATTR.size + len(value), kind) + value
+    length = _RTATTR.size + len(value)
+    return _RTATTR.pack(length, kind) + value + bytes(_aligned(length) - length)
 
 
 def _address(one: InterfaceAddress) -> bytes:

@@ -1,0 +1,72 @@
+"""``lab live study``: every session of the study and the new ones, in parallel, and what they show."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lab.study.judgement import Row
+    from lab.study.scenario import Scenario
+
+
+def study(
+    jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; 48 without it.")] = None,
+    real: Annotated[bool, typer.Option("--real", help="Real waits, but for P4, B1 and B2.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All waits real (15 min), and hundreds of sessions.")] = False,
+    n: Annotated[int | None, typer.Option("-n", min=1, help="Sessions of each scenario.")] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="This scenario; repeatable.")] = None,
+    published: Annotated[bool, typer.Option("--published", help="The study's own 43 sessions alone.")] = False,
+    backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
+    text: Annotated[bool, typer.Option("--text", help="The assistants type instead of speaking.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for everything.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the rows as one JSON object.")] = False,
+) -> None:
+    """Run the study again: its 43 sessions, and the new scenarios, each session in a testbed of its own.
+
+    Long waits are lapsed without --real or --full. Writes results/*.jsonl (a line as each session ends), FINDINGS.md,
+    table.json and figures. Exit code 0: everything as modelled; 1: something is not; 3: sessions are INVALID.
+    """
+    from lab.cli.live_matrix import exit_code, run_matrix
+    from lab.cli.output import print_json, print_out
+    from lab.study.matrix import JOBS, plan
+    from lab.study.publish import machine, publish, study_json
+
+    tasks = plan(_chosen(only or [], published=published), n=n, real=real, full=full)
+    ran = run_matrix(tasks, name="live-study", out=out, backend=backend, jobs=jobs or JOBS, text=text)
+    publish(ran.out, ran.rows, machine(ran.took_s, ran.backend))
+    if json:
+        print_json(study_json(ran.rows))
+    else:
+        print_out(_table(ran.rows))
+        print_out(f"{len(tasks)} sessions in {ran.took_s:.0f} s. Everything is in {ran.out}/; read FINDINGS.md there.")
+    if code := exit_code(ran.rows):
+        raise SystemExit(code)
+
+
+def _chosen(names: list[str], *, published: bool) -> "list[Scenario]":
+    from lab.study.scenarios import PUBLISHED, SCENARIOS, find
+
+    if names:
+        return list(dict.fromkeys(map(find, names)))
+    return list(PUBLISHED) if published else list(SCENARIOS.values())
+
+
+def _table(rows: "list[Row]") -> object:
+    """Every row, in 80 columns; the whole of it is in FINDINGS.md."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from lab.study.table import as_json, verdict
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for heading in ("scenario", "n", "refused", "consistent", "double\nbookings", "verdict"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        shown = as_json(row)
+        refused = f"{shown['refused']} of {shown['attempts']}"
+        consistent = f"{shown['consistent']} of {shown['answers']}" if shown["answers"] else ""
+        cells = (row.scenario.id, shown["n"], refused, consistent, shown["double_bookings"], verdict(row))
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    return table
