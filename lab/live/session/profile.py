@@ -118,8 +118,9 @@ class Profile:
     """From the end of the user's turn to the model's tool call. Study: about 4.05 s from the session's start, of
     which the clip and the wait for its end take the most."""
 
-    reply_s: Range = (0.45, 0.75)
-    """From the end of the user's turn to the first audio of an answer. Chosen: as the announcement."""
+    reply_s: Range = (1.75, 1.90)
+    """From the end of the user's turn to the first audio of an answer. Study: R2 asked about 1.15 s after the commit
+    (2.0 s after a resume), and had its answer 2.9 to 3.1 s after it."""
 
     announce_s: Range = (0.594, 0.754)
     """From a tool's response to the first audio of its announcement. Study: 594 to 754 ms."""
