@@ -46,8 +46,8 @@ def serve(
     """
     import asyncio
 
-    from lab.cli.output import console, print_out
-    from lab.live.server.program import changed, run
+    from lab.cli.output import console
+    from lab.live.server.program import changed, listening, run
     from lab.live.server.serving import Options
     from lab.programs.report import say
 
@@ -72,9 +72,10 @@ def serve(
 
     def ready(server: "Serving") -> None:
         if as_json:
+            listening(server)
             return
         for text in _invitation(server, host):
-            print_out(text)
+            typer.echo(text)  # not wrapped: a shell takes it
         console.print("Ctrl-C ends it.")
 
     asyncio.run(run(options, tell=tell, ready=ready))

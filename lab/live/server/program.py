@@ -130,14 +130,16 @@ def _commands(stop: Callable[[], None]) -> Iterator[None]:
         loop.remove_reader(descriptor)
 
 
-def _listening(made: Serving) -> None:
-    say("listening", ws=made.port("ws"), wss=made.port("wss"), status=made.status_port)
+def listening(made: Serving) -> None:
+    """Say where it listens, and which authority its clients have to trust."""
+    ca = None if made.authority is None else str(made.authority)
+    say("listening", ws=made.port("ws"), wss=made.port("wss"), status=made.status_port, ca=ca)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server; its exit status."""
     try:
-        asyncio.run(run(options_of(parser().parse_args(argv)), ready=_listening))
+        asyncio.run(run(options_of(parser().parse_args(argv)), ready=listening))
     except LabError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
