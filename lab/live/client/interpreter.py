@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from lab.live.client import script as steps
-from lab.live.client.connections import Line
+from lab.live.client import steps
 from lab.live.client.events import Events
+from lab.live.client.lines import Line
 from lab.live.client.link import Failed, Refused
 from lab.live.clock import Clock
 
