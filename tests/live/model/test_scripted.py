@@ -460,3 +460,11 @@ def test_the_call_comes_about_four_seconds_after_the_sessions_start() -> None:
     earliest, latest = (setup_s + heard_s + transcript_s + call_s for call_s in DEFAULT.call_s)
 
     assert earliest < 4.05 < latest
+
+
+def test_an_urgent_result_interrupts_what_is_being_said() -> None:
+    stage = booked()
+    stage.model.prompt("What should I bring?", now=1)
+    stage.until(2.2).model.respond([FunctionResponse("c1", TOOL, BOOKED, {"scheduling": "INTERRUPT"})], now=2.2)
+
+    assert stage.until(2.81).lines[-4:] == ["2.200 interrupted", "2.200 complete", "2.800 audio", "2.800 words"]
