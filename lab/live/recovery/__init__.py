@@ -6,6 +6,8 @@
     policy        what is done then: resume, fall back, give up; events in, commands out
     states        its transition table
     options       its numbers, as data
+    attempts      one kind of attempt and its pace
+    old           connections that were adopted once, to be closed
     commands      what it tells the shell to do
     ledger        calls and results across connections; one job for one meaning
     businesskey   when two calls mean the same

@@ -151,14 +151,15 @@ class Ledger:
         """The same, to be written to the adopted connection now: they count as sent."""
         taken = self._due()
         for call in taken:
-            call.sent_at = now
+            # A call that the server repeats while its result is on the way is not asked anew.
+            call.sent_at, call.asked_on = now, self._connection
         return tuple(self._response(call) for call in taken)
 
     def heard(self, sent_at: float) -> None:
         """The pong of a ping came: whatever was written before that ping has arrived.
 
         Args:
-            sent_at: When the ping was sent.
+            sent_at: When the ping was sent, on the clock of the other instants.
         """
         for call in self._calls:
             call.sure = call.sure or (call.sent_at is not None and call.sent_at <= sent_at)

@@ -5,7 +5,6 @@ A pure machine: ``states.TABLE`` says how it moves, this module what goes with e
 and every loss ends in one of three ways: a connection is adopted, the user is told (``GiveUp``), or the user closed.
 """
 
-import enum
 from collections.abc import Callable
 from functools import partial
 
@@ -13,7 +12,6 @@ from lab.live.recovery.attempts import Line
 from lab.live.recovery.commands import (
     Abandon,
     Adopt,
-    CloseOld,
     Command,
     Dial,
     Fact,
@@ -22,6 +20,7 @@ from lab.live.recovery.commands import (
     Report,
     Restore,
 )
+from lab.live.recovery.old import OldConnections
 from lab.live.recovery.options import Policy
 from lab.live.recovery.states import RECOVERING, TABLE, Event, State
 
@@ -33,15 +32,6 @@ DEAD_HANDLE_CODES = frozenset({1007, 1008})
 
 _ROUNDING_S = 1e-6
 """Sums of floats: four times 1.0 s after an odd instant is the window's end, not just before it."""
-
-
-class _Close(enum.Enum):
-    """What was asked of a connection that was adopted once and has not ended yet."""
-
-    NOT_ASKED = "not-asked"
-    QUEUED = "queued"
-    PATH_BACK = "path-back"
-    """Queued, and asked for again when the path was back."""
 
 
 class Recovery:
@@ -69,8 +59,7 @@ class Recovery:
         self._dialled = 0
         self._adopted_at: float | None = None
         self._lost_at = self._window_end = self._close_until = 0.0
-        self._old: dict[int, _Close] = {}
-        self._latest_old: int | None = None
+        self._old = OldConnections()
 
     # What happens.
 
@@ -112,9 +101,8 @@ class Recovery:
         self.handle = self.handle if restored else None
         commands: list[Command] = [
             Report(Happening.LOST, {"attempt": old, "by": by, "handle": self.handle is not None}),
-            *([] if gone else self._leave(old, close=self.policy.close_old)),
+            *self._old.leave(old, gone=gone, close=self.policy.close_old),
         ]
-        self._latest_old = old
         if self._adopted_at is None or now - self._adopted_at >= self.policy.settled_s:
             self._dialled = 0
         self._lost_at = now
@@ -177,15 +165,14 @@ class Recovery:
             now: Session seconds.
             attempt: Which connection; None: the one lost last.
         """
-        old = self._latest_old if attempt is None else attempt
-        if old is None or self._old.get(old, _Close.PATH_BACK) is _Close.PATH_BACK:
+        old = self._old.latest if attempt is None else attempt
+        if old is None or not self._old.awaits_path(old):
             return []
         report = Report(Happening.PATH_BACK, {"attempt": old})
-        latest = old == self._latest_old
+        latest = old == self._old.latest
         if latest and self.state is State.RESUMING and not self.policy.close_before_resume:
             return [report]
-        self._old[old] = _Close.PATH_BACK
-        return [report, CloseOld(old), *(self._move(Event.PATH_BACK, now) if latest else [])]
+        return [report, *self._old.close_again(old), *(self._move(Event.PATH_BACK, now) if latest else [])]
 
     def old_closed(self, *, now: float, attempt: int | None = None, echoed: bool = True) -> list[Command]:
         """A connection that was adopted once is closed.
@@ -196,11 +183,11 @@ class Recovery:
             echoed: The server answered the close, so that it holds the session no longer; False: the socket was reset,
                 aborted or timed out.
         """
-        old = self._latest_old if attempt is None else attempt
-        if old is None or self._old.pop(old, None) is None:
+        old = self._old.latest if attempt is None else attempt
+        if old is None or not self._old.ended(old):
             return []
         report = Report(Happening.OLD_CLOSED, {"attempt": old, "echoed": echoed})
-        moves = old == self._latest_old and (echoed or self.state is State.CLOSING)
+        moves = old == self._old.latest and (echoed or self.state is State.CLOSING)
         return [report, *(self._move(Event.OLD_CLOSED, now) if moves else []), *self.wake(now=now)]
 
     def close(self, *, now: float) -> list[Command]:
@@ -210,7 +197,7 @@ class Recovery:
         current, self.connection = self.connection, None
         commands: list[Command] = [Report(Happening.CLOSED, {"attempt": current})]
         if current is not None:
-            commands += self._leave(current, close=True)
+            commands += self._old.leave(current, gone=False, close=True)
         return commands + self._move(Event.WANTED_CLOSE, now, why="the user closed")
 
     def wake(self, *, now: float) -> list[Command]:
@@ -308,7 +295,11 @@ class Recovery:
             return []
         if after is State.FALLING_BACK:
             return self._fall_back(now, why)
-        commands = [*self._stop(self._resume, now, why), *self._stop(self._fresh, now, why), *self._close_the_rest()]
+        commands = [
+            *self._stop(self._resume, now, why),
+            *self._stop(self._fresh, now, why),
+            *self._old.close_the_rest(),
+        ]
         if after is State.GIVEN_UP:
             commands += [Report(Happening.GIVEN_UP, {"why": why, **self._so_far(now)}), GiveUp(why)]
         return commands
@@ -338,17 +329,6 @@ class Recovery:
         facts = self._of_attempt(line, now)
         left = line.stop()
         return [] if left is None else [Report(Happening.ABANDONED, {"why": why, **facts}), Abandon(left)]
-
-    def _leave(self, old: int, *, close: bool) -> list[Command]:
-        """A connection is no longer the adopted one, and its socket is there still."""
-        self._old[old] = _Close.QUEUED if close else _Close.NOT_ASKED
-        return [CloseOld(old)] if close else []
-
-    def _close_the_rest(self) -> list[Command]:
-        """Once a loss has ended, nothing of it is kept open, whatever the policy."""
-        rest = [old for old, asked in self._old.items() if asked is _Close.NOT_ASKED]
-        self._old.update(dict.fromkeys(rest, _Close.QUEUED))
-        return [CloseOld(old) for old in rest]
 
     def _of_attempt(self, line: Line, now: float) -> dict[str, Fact]:
         return {"attempt": line.attempt, "resume": line is self._resume, "took_s": now - line.began_at}

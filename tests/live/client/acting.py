@@ -12,8 +12,8 @@ from lab.live.client.events import Event, Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options
 from lab.live.client.script import parse_script
-from lab.live.client.speaking import Clip
 from lab.live.clock import Clock
+from lab.live.voice.clips import Clip
 
 DEADLINE_S = 20.0
 
@@ -30,6 +30,16 @@ class Acted:
         self.assistant = assistant
         self.events = events
         self.ok: bool | None = None
+        self._kept: list[asyncio.Future[Any]] = []
+
+    def keep(self, running: "asyncio.Future[Any]") -> None:
+        """Something that goes on beside it, ended with it."""
+        self._kept.append(running)
+
+    async def end(self) -> None:
+        for running in self._kept:
+            running.cancel()
+        await asyncio.gather(*self._kept, return_exceptions=True)
 
     def named(self, name: str) -> list[Event]:
         return [each for each in self.events.log if each.name == name]
@@ -59,4 +69,5 @@ async def acting(url: str, **options: Any) -> AsyncIterator[Acted]:
     try:
         yield acted
     finally:
+        await acted.end()
         await acted.assistant.stop()

@@ -189,6 +189,17 @@ def test_an_id_that_is_asked_again_after_a_loss_is_answered_again_but_runs_once(
     assert ledger.take(now=NOW + 6) == ()
 
 
+def test_a_call_that_is_repeated_while_its_result_is_under_way_is_not_asked_anew() -> None:
+    ledger = Ledger()
+    ledger.finished(begun(ledger, "c1").number, BOOKED, now=NOW)
+    ledger.lost()
+    ledger.adopted(resumed=True)
+    assert len(ledger.take(now=NOW + 5)) == 1
+
+    assert ledger.called(call("c1"), now=NOW + 5.01) is None
+    assert ledger.due() == ()
+
+
 def test_a_new_session_never_gets_a_result_for_an_old_id() -> None:
     ledger = Ledger()
     job = begun(ledger, "c1")

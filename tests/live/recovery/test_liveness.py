@@ -1,6 +1,8 @@
 """A loss is noticed in 1.5 to 2.0 s; silence, slowness and a loop that stood still are none."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.live.recovery.liveness import By, Loss, Patience, Watchdog
 
@@ -90,6 +92,27 @@ def test_a_frame_that_is_told_late_takes_nothing_back() -> None:
 
     assert dog.lost(now=BEGIN + 6.9) is None
     assert dog.lost(now=BEGIN + 7) is not None
+
+
+@given(st.floats(5, 20), st.lists(st.floats(0.001, 0.6), min_size=1, max_size=9))
+def test_any_loss_of_a_prompt_server_is_noticed_in_time(after_s: float, pongs_s: list[float]) -> None:
+    link = Link()
+    for pong_s in pongs_s:
+        link.pong_s = pong_s
+        assert link.run(after_s / len(pongs_s)) is None
+    cut_at, link.pong_s, link.coming = link.now, None, []
+
+    assert link.run(10) is not None
+    assert 1.5 - max(pongs_s) - 0.001 <= link.now - cut_at <= 2.001
+
+
+@given(st.lists(st.floats(8, 30), min_size=1, max_size=20))
+def test_pongs_that_take_any_time_between_8_and_30_seconds_are_no_loss(delays: list[float]) -> None:
+    link = Link()
+    for delay in delays:
+        link.pong_s = delay
+        assert link.run(3.7) is None
+    assert link.run(60) is None
 
 
 @pytest.mark.parametrize("delays", [(8.0, 30.0), (30.0, 8.0), (8.0, 8.0, 8.0, 30.0)])
