@@ -1,7 +1,8 @@
 """The console script ``lab``: its verbs, and how errors become exit codes.
 
 Each verb is a function of that name in the module of that name beside this one, imported when it is called: ``lab
---help`` costs typer alone. Help is plain text on purpose: rich help takes twice the time to appear.
+--help`` costs typer alone. A verb with verbs of its own is a ``typer.Typer`` of that name. Help is plain text on
+purpose: rich help takes twice the time to appear.
 """
 
 import atexit
@@ -9,9 +10,9 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 import typer.core
@@ -24,6 +25,7 @@ VERBS = {
     "demo": "Cut one flow, narrated, and watch both kernels give up (20 s).",
     "run": "Cut a flow of your own programs, and judge what follows.",
     "serve": "Serve the control API over a testbed to play with, until Ctrl-C.",
+    "live": "Live sessions under packet loss: serve, assistant, run, study.",
     "attach": "Cut one flow of a running container, watch, heal, restore.",
     "predict": "Say when a kernel would give up, without running anything.",
     "explain": "Read a capture: what was lost, since when, how often resent.",
@@ -41,27 +43,36 @@ BUG = 70
 """Exit code of an error that nobody foresaw: EX_SOFTWARE of sysexits.h. Python's own 1 would read as "refuted"."""
 
 
-class _Verbs(typer.core.TyperGroup):
+class Verbs(typer.core.TyperGroup):
     """The verbs by name; a module is imported when its verb is called."""
 
+    verbs: ClassVar[Mapping[str, str]] = VERBS
+    modules: ClassVar[str] = "lab.cli."
+    """How the names of their modules begin."""
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is click's
-        return list(VERBS)
+        """Their names."""
+        return list(self.verbs)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is click's
-        if cmd_name not in VERBS:
+        """One of them."""
+        if cmd_name not in self.verbs:
             return None
-        verb = getattr(importlib.import_module(f"lab.cli.{cmd_name}"), cmd_name)
+        verb = getattr(importlib.import_module(f"{self.modules}{cmd_name}"), cmd_name)
+        if isinstance(verb, typer.Typer):
+            return typer.main.get_group(verb)
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         single.command(cmd_name)(_guarded(verb))
         return typer.main.get_command(single)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's
+        """Write their lines."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(self.verbs.items()))
 
 
 app = typer.Typer(
-    cls=_Verbs,
+    cls=Verbs,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -27,6 +27,15 @@ class Clock:
         """Session time of an instant of the wall."""
         return self._map.session(wall)
 
+    def wall(self, session: float) -> float:
+        """The instant of the wall at which session time is this, as time runs at present."""
+        return self._map.wall(session)
+
+    @property
+    def factor(self) -> float:
+        """Session seconds per second of the wall, at present."""
+        return self._map.factor
+
     def enter(self, lapse: Lapse) -> None:
         """Let time run by another factor from an instant on, and wake who waits.
 

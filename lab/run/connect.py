@@ -76,7 +76,8 @@ class Connecting:
             wait_for_window_probe(self._node, flow, self._patience)
         if not spec.closes:
             refuse_exit(self._client, "could be cut off")
-            refuse_closed(sample_of(self._node.sockets(), flow), self._client)
+            # What the roll has just seen: whoever follows a line does not look twice.
+            refuse_closed(sample_of(self._roll.seen, flow), self._client)
         return flow
 
     def _find(self) -> FourTuple:

@@ -74,11 +74,14 @@ class Roll:
         self._address = address
         self._since: dict[int, int] = {}
         self._looks = 0
+        self.seen: Sequence[SocketSample] = ()
+        """All sockets of the node at the last look."""
 
     def look(self) -> list[SocketSample]:
         """Those that are established now."""
         self._looks += 1
-        found = established(self.node.sockets(), self._port, self._address)
+        self.seen = self.node.sockets()
+        found = established(self.seen, self._port, self._address)
         for sample in found:
             self._since.setdefault(sample.inode, self._looks)
         return sorted(found, key=lambda s: (self._since[s.inode], s.inode))

@@ -79,6 +79,9 @@ class Run:
         self._patience = Patience(stop)
         self._start_gate = nullcontext() if start_gate is None else start_gate
         self._programs: dict[str, Process] = {}
+        self._rehearsed: Mapping[str, EndForecast] = {}
+        """What was said of both ends before the line came that the cut follows."""
+
         self._wake = threading.Event()
         """Set when a line has come that something follows."""
 
@@ -139,7 +142,13 @@ class Run:
 
     def _testbed_spec(self) -> TestbedSpec:
         spec = self.spec
-        return TestbedSpec(ipv6=spec.ipv6, firewall=spec.firewall, sysctls=at_creation(spec), uplink=spec.uplink)
+        return TestbedSpec(
+            ipv6=spec.ipv6,
+            firewall=spec.firewall,
+            sysctls=at_creation(spec),
+            preload=spec.preload,
+            uplink=spec.uplink,
+        )
 
     def _arrange(self, testbed: Testbed) -> Stage:
         """Bring up everything but the client."""
@@ -161,6 +170,7 @@ class Run:
         forecasts = self._forecast(testbed, flow)
         cut = testbed.router.cut(fault)
         self._know(cut=cut)
+        self._refuse_new_options(testbed, flow, forecasts)
         self._timeline.anchor(cut.done_at)
         self.observe("router", "cut", cut.done_at, flow=str(flow), direction=self.spec.direction.value)
         if self.spec.connect_from is not None:
@@ -205,7 +215,7 @@ class Run:
             # is gone already is for whoever waits for the line to tell.
             self._make_ready(stage, flow)
             with contextlib.suppress(InvalidRun):
-                self._forecasts(stage.testbed, flow)
+                self._rehearsed = self._forecast_ends(stage.testbed, flow)
             cue.await_due(self._patience)
             assert cue.line is not None
             self.observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="cut")
@@ -227,22 +237,9 @@ class Run:
         """What waits for a line; None where none is waited for."""
         return None if trigger is None else Cue(trigger, self._programs[trigger.node], self._wake, since=since)
 
-    def _forecasts(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
-        """Both branches of both ends, from their sockets as they are now."""
-        hz = self._known.hz or DEFAULT_HZ
-        states = {"client": self.spec.client_state, "server": self.spec.server_state}
-        # At the server's end local and remote are the other way round.
-        tuples = {"client": flow, "server": FourTuple(client=flow.server, server=flow.client)}
-        return {
-            node.name: forecast_end(
-                node, tuples[node.name], states[node.name], self.spec, self._known.settings[node.name], hz=hz
-            )
-            for node in inside(testbed, self.spec)
-        }
-
     def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
         """State both branches of both ends, and put them on the timeline before the cut."""
-        forecasts = self._forecasts(testbed, flow)
+        forecasts = self._forecast_ends(testbed, flow)
         self._know(forecasts=forecasts)
         for name, each in forecasts.items():
             for branch, give_up in (("sending", each.sending), ("idle", each.idle)):
@@ -256,6 +253,37 @@ class Run:
                     copy_times_s=[copy.time_s for copy in give_up.copy_times],
                 )
         return forecasts
+
+    def _forecast_ends(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
+        """Both branches of both ends, as their kernels are now."""
+        hz = self._known.hz or DEFAULT_HZ
+        states = {"client": self.spec.client_state, "server": self.spec.server_state}
+        # At the server's end local and remote are the other way round.
+        tuples = {"client": flow, "server": FourTuple(client=flow.server, server=flow.client)}
+        return {
+            node.name: forecast_end(
+                node,
+                tuples[node.name],
+                states[node.name],
+                self.spec,
+                self._known.settings[node.name],
+                hz=hz,
+                rehearsed=self._rehearsed.get(node.name),
+            )
+            for node in inside(testbed, self.spec)
+        }
+
+    def _refuse_new_options(self, testbed: Testbed, flow: FourTuple, forecasts: Mapping[str, EndForecast]) -> None:
+        """See that options which were read before the line came were still the socket's.
+
+        Raises:
+            InvalidRun: a program has set others since.
+        """
+        for node in inside(testbed, self.spec) if self._rehearsed else ():
+            ports = [flow.client.port, flow.server.port]
+            now = node.socket_options(*(ports if node.name == "client" else reversed(ports)))
+            if now is not None and now != forecasts[node.name].options:
+                raise InvalidRun(f"The {node.name}'s program set socket options just before the cut.")
 
     def _watch(
         self, testbed: Testbed, flow: FourTuple, cut_at: float, forecasts: Mapping[str, EndForecast], agenda: Agenda

@@ -123,6 +123,9 @@ class RunSpec:
     """The client's port, for a hole that is there before the connection is: SYN and SYN/ACK lost."""
 
     firewall: str = "auto"
+    preload: tuple[str, ...] = ()
+    """Modules that the lab's own programs import; see ``TestbedSpec``."""
+
     uplink: Uplink | None = None
     """The server, where it is outside: the lab neither starts it nor looks into it."""
 

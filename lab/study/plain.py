@@ -108,7 +108,7 @@ def play(
 
 
 def _testbed_spec(casting: Casting) -> TestbedSpec:
-    return TestbedSpec(sysctls=at_creation(_as_run(casting)))
+    return TestbedSpec(sysctls=at_creation(_as_run(casting)), preload=casting.modules.preload)
 
 
 def _as_run(casting: Casting) -> RunSpec:

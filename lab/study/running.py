@@ -90,6 +90,7 @@ def run_spec(casting: Casting) -> RunSpec:
         name=casting.scenario.id,
         profile=profile_named(variant.kernel.profile),
         sysctls=variant.kernel.sysctls,
+        preload=casting.modules.preload,
         cut_when=LineTrigger("client", _said(Mark.CUT), within_s=min(CUT_WITHIN_S, variant.limit_s)),
         heal_when=LineTrigger("client", _said(Mark.HEAL), within_s=variant.limit_s) if asked[Mark.HEAL] else None,
         end_when=LineTrigger("client", DONE),

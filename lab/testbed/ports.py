@@ -40,6 +40,10 @@ class TestbedSpec:
     firewall: str = "auto"
     """``iptables`` (legacy tables), ``nftables``, or ``auto``: the first where it works, else the second."""
 
+    preload: tuple[str, ...] = ()
+    """Modules that ``spawn_module`` programs will import, dotted names. Where programs are forks of a warm process that
+    process imports them once, before the nodes are made, for this testbed and all that come after it."""
+
     uplink: Uplink | None = None
     """A server outside, or None. A backend that has one gives the router a third network that leads there:
 

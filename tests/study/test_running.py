@@ -168,6 +168,9 @@ def test_a_session_with_packet_loss_is_a_run_of_the_lab_whose_cut_follows_the_ma
     assert record.observation.client.noticed_by is not None
     wire = performed.observed.wire
     assert wire is not None
+    [mark_event] = named(performed.observed.assistant, "mark")
+    assert mark_event["done_at"] == performed.cut_at, "the loss counts from the cut, not from the wish for it"
+    assert mark_event["at"] <= said
     assert judged(performed).valid, judged(performed).invalid
 
 

@@ -9,17 +9,19 @@ import contextlib
 import time
 from collections.abc import Callable
 
+from lab.live.client.asking import ask
 from lab.live.client.bookings import Bookings
-from lab.live.client.calls import BOOK_SLOT, Calls
-from lab.live.client.connections import Connections, Line, Loss
-from lab.live.client.conversation import Answer, Conversation
+from lab.live.client.calls import Calls
+from lab.live.client.connections import Connections
+from lab.live.client.conversation import Conversation
 from lab.live.client.events import Events
-from lab.live.client.judging import is_consistent, what_it_says
 from lab.live.client.lapse import AHEAD_S, announce
+from lab.live.client.lines import Line, Loss
 from lab.live.client.link import Ears, Ending, Failed, Link, Phase
+from lab.live.client.opening import setup_of
 from lab.live.client.options import Options
 from lab.live.client.recoverer import Recoverer
-from lab.live.client.speaking import Clip, Voice
+from lab.live.client.speaking import Voice
 from lab.live.clock import Clock
 from lab.live.protocol.messages import (
     ClientContent,
@@ -27,19 +29,13 @@ from lab.live.protocol.messages import (
     Content,
     Part,
     ServerMessage,
-    SessionResumption,
     SessionResumptionUpdate,
     Setup,
 )
 from lab.live.recovery.liveness import Watchdog
 from lab.live.recovery.restore import history, update_note
 from lab.live.timelapse import Lapse
-
-INSTRUCTION = (
-    "You book slots for the user with book_slot. Say shortly what you do. A booking is made when the tool's result "
-    "says so, not before."
-)
-
+from lab.live.voice.clips import Clip
 
 NO_HANDLE = "the session has no handle"
 
@@ -153,25 +149,16 @@ class Assistant:
 
     async def answer(self, text: str) -> None:
         """Ask, wait for the answer, judge it."""
-        after, asked_t = len(self.events.log), self.clock.now()
-        to_pass = 1 if self._conversation.model_speaks else 0
-        self.type(text)
-        while True:
-            place, event = await self.events.wait_for("model_said", "interrupted", after=after)
-            after = place + 1
-            if event.name == "model_said" and not to_pass:
-                break
-            to_pass = 0  # The turn that was under way at the question is over.
-        if self._conversation.latest is not None:
-            self._judge(self._conversation.latest, asked_t)
+        await ask(lambda: self.type(text), self._conversation, self.calls.backend, self.clock, self.events)
 
     async def lapse(self, factor: float) -> None:
-        """Change session time's speed, here and on the server."""
+        """Change session time's speed, here and on the server, and wait until it has changed."""
         lapse = Lapse(time.monotonic() + AHEAD_S, factor)
         if self._options.status is not None:
             await announce(self._options.status, lapse)
         self.clock.enter(lapse)
         self.events.tell("lapse", since=lapse.since, factor=factor, server=self._options.status is not None)
+        await asyncio.sleep(lapse.since - time.monotonic())
 
     async def recover(self) -> None:
         """Recover by the policy; nothing where nothing is lost."""
@@ -213,15 +200,7 @@ class Assistant:
 
     def setup(self, handle: str | None, *, transparent: bool = False) -> Setup:
         """The first message of a connection."""
-        return Setup(
-            model=self._options.model,
-            system_instruction=Content(None, (Part(text=INSTRUCTION),)),
-            tools=({"functionDeclarations": [dict(BOOK_SLOT)]},),
-            session_resumption=SessionResumption(handle, {"transparent": True} if transparent else {}),
-            input_audio_transcription=True,
-            output_audio_transcription=True,
-            generation_config={"responseModalities": ["AUDIO"]},
-        )
+        return setup_of(self._options.model, handle, transparent=transparent)
 
     def use(self, line: Line, *, resumed: bool) -> None:
         """Go on here."""
@@ -314,12 +293,3 @@ class Assistant:
         if jobs and not self._conversation.model_speaks and self._send(update_note(jobs)):
             self.calls.ledger.told(jobs, now=self.clock.now())
             self.events.tell("update_note", jobs=[job.key for job in jobs])
-
-    def _judge(self, answer: Answer, asked_t: float) -> None:
-        says, truth = what_it_says(answer.text), self.calls.backend.truth(answer.began_t)
-        committed_t = self.calls.backend.committed_t()
-        age_s = None if committed_t is None else round(answer.began_t - committed_t, 6)
-        self.events.tell(
-            "answer", text=answer.text, says=says.value, truth=truth.value, consistent=is_consistent(says, truth),
-            commit_age_s=age_s, began_s=round(answer.began_t - asked_t, 6),
-        )  # fmt: skip

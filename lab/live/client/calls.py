@@ -4,31 +4,20 @@ from collections.abc import Callable
 
 from lab.live.client.backend import Backend, Outcome
 from lab.live.client.bookings import Bookings
-from lab.live.client.connections import Line
 from lab.live.client.events import Events
+from lab.live.client.lines import Line
+from lab.live.client.opening import BOOK_SLOT
 from lab.live.client.options import Options
 from lab.live.clock import Clock
 from lab.live.protocol.messages import (
     FunctionCall,
     FunctionResponse,
-    Json,
     ToolCall,
     ToolCallCancellation,
     ToolResponse,
 )
 from lab.live.recovery.businesskey import normalise
 from lab.live.recovery.ledger import Ledger
-
-BOOK_SLOT: Json = {
-    "name": "book_slot",
-    "description": "Books a slot. It takes a while; the result comes later.",
-    "parameters": {
-        "type": "OBJECT",
-        "properties": {"slot": {"type": "STRING", "description": "Day and time, such as: tomorrow 3pm"}},
-        "required": ["slot"],
-    },
-}
-"""The one tool, as the setup declares it."""
 
 
 class Calls:

@@ -7,81 +7,19 @@ path's return is noticed; closing or aborting it is somebody's decision.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from lab.live.client.events import Events
-from lab.live.client.link import Address, Ears, Ending, Failed, Link, Phase, Refused
+from lab.live.client.lines import Line, LineEars, Listener, Loss
+from lab.live.client.link import Address, Ears, Failed, Link, Phase, Refused
 from lab.live.clock import Clock
-from lab.live.protocol.messages import ServerMessage, Setup
+from lab.live.protocol.messages import Setup
 from lab.live.recovery.liveness import Watchdog
 
 ABANDONED = "abandoned"
 
 ABANDON_S = 5.0
 """An abandoned attempt's close may take so long, seconds of the wall; then its socket is closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A line in use is lost."""
-
-    at: float
-    """When it was noticed, CLOCK_MONOTONIC seconds."""
-
-    by: str
-    """silence or unacknowledged (the watchdog), closed (a close frame came), ended (without one), or drop (this side's
-    own doing)."""
-
-
-@dataclass(slots=True, eq=False)
-class Line:
-    """One attempt, and the connection that it became."""
-
-    number: int
-    handle: str | None
-    """What it asked to resume."""
-
-    began_t: float
-    """Session time."""
-
-    link: Link = field(init=False)
-    watchdog: Watchdog = field(init=False)
-    heard_at: float = 0.0
-    """The last octets, CLOCK_MONOTONIC seconds."""
-
-    lost: Loss | None = None
-    path_back: bool = False
-    """Octets came after it was lost."""
-
-    wanted_end: bool = False
-    """Its end is this side's own doing."""
-
-    tasks: "list[asyncio.Task[None]]" = field(default_factory=list)
-
-    @property
-    def live(self) -> bool:
-        """In use as far as anybody knows."""
-        return self.lost is None and not self.wanted_end
-
-
-class Listener(Protocol):
-    """Who acts on what happens to lines."""
-
-    def on_message(self, line: Line, message: ServerMessage) -> None:
-        """A message came."""
-
-    def on_lost(self, line: Line, loss: Loss) -> None:
-        """The line in use is lost; not called for an end that was wanted."""
-
-    def on_path_back(self, line: Line) -> None:
-        """A lost line carries traffic again."""
-
-    def on_pong(self, line: Line, sent_at: float) -> None:
-        """A ping of that instant, CLOCK_MONOTONIC seconds, was answered."""
-
-    def on_ended(self, line: Line, ending: Ending) -> None:
-        """A line is over, lost before or not."""
 
 
 class Connections:
@@ -143,7 +81,7 @@ class Connections:
         """
         handle = None if setup.session_resumption is None else setup.session_resumption.handle
         line = Line(len(self._attempts) + 1, handle, self._clock.now())
-        line.link = self._dial(_LineEars(line, self))
+        line.link = self._dial(LineEars(line, self))
         self._attempts.append(line)
         if begun is not None:
             begun(line)
@@ -288,23 +226,3 @@ class Connections:
             due_at = dog.next_at()
             await asyncio.sleep(max(due_at - now, 0.0))
             self.lateness_s.append(max(time.monotonic() - due_at, 0.0))
-
-
-class _LineEars:
-    """Passes on what a link notices, with its line."""
-
-    def __init__(self, line: Line, connections: Connections) -> None:
-        self._line = line
-        self._connections = connections
-
-    def connected(self, local: Address, remote: Address) -> None:
-        """TCP stands."""
-        self._connections.connected(self._line, local, remote)
-
-    def heard(self, at: float) -> None:
-        """Octets came."""
-        self._connections.heard(self._line, at)
-
-    def pong(self, sent_at: float, at: float) -> None:
-        """A pong came."""
-        self._connections.pong(self._line, sent_at, at)

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from lab.live.client import script as steps
-from lab.live.client.connections import Line
+from lab.live.client import steps
 from lab.live.client.events import Events
+from lab.live.client.lines import Line
 from lab.live.client.link import Failed, Refused
 from lab.live.clock import Clock
 
 T = TypeVar("T")
+
+PASSIVE = (steps.Await, steps.Watch, steps.HoldResult, steps.LapseTime)
+"""Steps that cause nothing that anybody waits for: what came before them still counts."""
 
 
 class Stuck(Exception):
@@ -76,13 +79,14 @@ class Interpreter:
 
     async def run(self, script: Sequence[steps.Step]) -> bool:
         """Carry out the steps and say the account; whether all of them could be."""
+        numbered = list(enumerate(script, 1))
         if not script or not isinstance(script[0], steps.Connect):
-            script = [steps.Connect(), *script]
+            numbered.insert(0, (0, steps.Connect()))
         ok = True
-        for number, step in enumerate(script):
+        for number, step in numbered:
             if isinstance(step, steps.End):
                 break
-            if not isinstance(step, steps.Await | steps.Watch):
+            if not isinstance(step, PASSIVE):
                 self._after = len(self._events.log)
             try:
                 await self._perform(step)

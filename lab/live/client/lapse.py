@@ -9,7 +9,8 @@ from lab.live.client.link import Failed, Phase
 from lab.live.timelapse import Lapse
 
 AHEAD_S = 0.1
-"""A lapse begins this long after it is announced, wall seconds, so that neither side's clock jumps."""
+"""A lapse begins this long after it is announced, wall seconds, so that neither side's clock jumps: told too late
+of a slower pace, the server's would go back."""
 
 TIMEOUT_S = 5.0
 

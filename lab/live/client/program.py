@@ -2,19 +2,20 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 
 from lab.core.errors import LabError
 from lab.live.client.assistant import Assistant
-from lab.live.client.clips import find_clip
 from lab.live.client.dialing import dialer
 from lab.live.client.events import Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options, parse
 from lab.live.client.talk import Talk
 from lab.live.clock import Clock
+from lab.live.voice import clips
 
 INTERRUPTED = 130
 
@@ -41,7 +42,7 @@ async def run(options: Options, *, events: Events | None = None, clock: Clock | 
     clock = clock or Clock()
     events = events or Events(clock)
     words = Words(lambda word: events.tell("told", word=word))
-    assistant = Assistant(options, dialer(options), find_clip, clock, events)
+    assistant = Assistant(options, dialer(options), clips.load, clock, events)
     loop = asyncio.get_running_loop()
     script, quit_ = loop.create_task(Interpreter(assistant).run(options.script.steps)), loop.create_task(words.quit())
     try:
@@ -56,6 +57,8 @@ async def run(options: Options, *, events: Events | None = None, clock: Clock | 
         quit_.cancel()
         await asyncio.gather(script, quit_, return_exceptions=True)
         await assistant.stop()
+        if events.unheard:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end.
 
 
 async def perform(options: Options, *, events: Events, clock: Clock) -> bool:
@@ -66,7 +69,7 @@ async def perform(options: Options, *, events: Events, clock: Clock) -> bool:
         events: Where it is told.
         clock: Session time.
     """
-    assistant = Assistant(options, dialer(options), find_clip, clock, events)
+    assistant = Assistant(options, dialer(options), clips.load, clock, events)
     try:
         return await Interpreter(assistant).run(options.script.steps)
     finally:
@@ -81,7 +84,7 @@ async def talk(options: Options, *, events: Events, clock: Clock) -> bool:
         events: Where it is told.
         clock: Session time.
     """
-    assistant = Assistant(options, dialer(options), find_clip, clock, events)
+    assistant = Assistant(options, dialer(options), clips.load, clock, events)
     talking = Talk(assistant)
     Words(talking.hear, lambda: talking.hear(None))
     try:

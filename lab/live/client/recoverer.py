@@ -5,8 +5,9 @@ import math
 from collections.abc import Mapping
 from typing import Protocol
 
-from lab.live.client.connections import Connections, Line
+from lab.live.client.connections import Connections
 from lab.live.client.events import Events
+from lab.live.client.lines import Line
 from lab.live.client.link import Ending, Failed, Refused
 from lab.live.clock import Clock
 from lab.live.protocol.messages import Setup

@@ -1,20 +1,13 @@
 """The user's voice: clips spoken in real time, and what of it a loss may have swallowed, to be said again."""
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from lab.live.client.events import Events
 from lab.live.clock import Clock
 from lab.live.protocol.messages import AUDIO_RATE_IN, Blob, RealtimeInput
-
-CHUNK_S = 0.1
-"""study.md: 100 ms of audio per message."""
-
-CHUNK_BYTES = int(CHUNK_S * AUDIO_RATE_IN) * 2
-
-TAIL_S = 1.0
-"""Silence after a clip, by which the server hears that the speech has ended; a microphone would give it by itself."""
+from lab.live.voice.clips import CHUNK_S, Clip
 
 KEPT_S = 30.0
 """How much speech is kept for a replay, seconds; a gap that lasts longer loses its beginning."""
@@ -22,18 +15,6 @@ KEPT_S = 30.0
 _KEPT = round(KEPT_S / CHUNK_S)
 
 MIME_TYPE = f"audio/pcm;rate={AUDIO_RATE_IN}"
-
-
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """Something to say."""
-
-    name: str
-    text: str
-    """Its words."""
-
-    pcm: bytes
-    """16 kHz, 16 bits, one channel."""
 
 
 class Voice:
@@ -62,12 +43,11 @@ class Voice:
 
     async def say(self, clip: Clip) -> None:
         """Speak a clip, then silence, in real time by session time."""
-        began = self._clock.now()
-        pieces = list(_pieces(clip.pcm))
-        for number, piece in enumerate(pieces + [bytes(CHUNK_BYTES)] * round(TAIL_S / CHUNK_S), 1):
+        began, spoken = self._clock.now(), math.ceil(clip.duration_s / CHUNK_S)
+        for number, piece in enumerate(clip.chunks(), 1):
             await self._clock.sleep_until(began + number * CHUNK_S)  # A chunk exists once it has been spoken.
             self._put(RealtimeInput(audio=Blob(piece, MIME_TYPE)))
-            if number == len(pieces):
+            if number == spoken:
                 self._events.tell("said", clip=clip.name, text=clip.text)
 
     def type(self, text: str) -> None:
@@ -108,8 +88,3 @@ class Voice:
 
 def _seconds(message: RealtimeInput) -> float:
     return 0.0 if message.audio is None else len(message.audio.data) / 2 / AUDIO_RATE_IN
-
-
-def _pieces(pcm: bytes) -> Iterator[bytes]:
-    for start in range(0, len(pcm), CHUNK_BYTES):
-        yield pcm[start : start + CHUNK_BYTES].ljust(CHUNK_BYTES, b"\0")

@@ -26,21 +26,17 @@ class Field:
     """One field of a message."""
 
     name: str
-    """The dataclass's."""
+    """The dataclass's, which says the unit of a duration as well."""
+
+    snake_name: str
+    """The protocol's."""
+
+    json_name: str
+    """The spelling that JSON has by default."""
 
     codec: Codec
     default: Any
     """What it is where it is not in the JSON."""
-
-    @property
-    def snake_name(self) -> str:
-        """The protocol's name; Python's says the unit of a duration as well."""
-        return self.name.removesuffix("_s") if self.codec is DURATION else self.name
-
-    @property
-    def json_name(self) -> str:
-        """The spelling that JSON has by default."""
-        return names.camel(self.snake_name)
 
 
 class Shape:
@@ -54,8 +50,10 @@ class Shape:
     def __init__(self, kind: type, **codecs: Codec) -> None:
         self._kind = kind
         of_kind = {field.name: field for field in dataclasses.fields(kind)}
-        self._fields = tuple(Field(name, codec, _default(of_kind[name], codec)) for name, codec in codecs.items())
+        self._fields = tuple(_field(of_kind[name], codec) for name, codec in codecs.items())
         self._by_name = {spelling: field for field in self._fields for spelling in (field.snake_name, field.json_name)}
+        self._bare = tuple(field for field in self._fields if _is_bare(of_kind[field.name]))
+        """Those that the dataclass has no default for."""
         self.codec = Codec(self.read, self.write)
 
     def read(self, value: Any, at: str) -> Any:
@@ -78,9 +76,9 @@ class Shape:
                 found[field.name] = _read_field(field, item, at)
                 if field.codec is PRESENCE and item:
                     extra[key] = item  # the fields of a message of which only the presence is read
-        for field in self._fields:
+        for field in self._bare:
             if found.setdefault(field.name, field.default) is _REQUIRED:
-                raise errors.missing(errors.joined((at, field.name)))
+                raise errors.missing(f"{at}.{field.name}")
         return self._kind(**found, extra=extra)
 
     def write(self, message: Any, snake: bool) -> dict[str, Any]:
@@ -100,6 +98,11 @@ class Shape:
 _REQUIRED: Any = object()
 
 
+def _field(field: "dataclasses.Field[Any]", codec: Codec) -> Field:
+    name = field.name.removesuffix("_s") if codec is DURATION else field.name
+    return Field(field.name, name, names.camel(name), codec, _default(field, codec))
+
+
 def _default(field: "dataclasses.Field[Any]", codec: Codec) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
@@ -108,10 +111,14 @@ def _default(field: "dataclasses.Field[Any]", codec: Codec) -> Any:
     return _REQUIRED if codec.required else codec.absent
 
 
+def _is_bare(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
 def _read_field(field: Field, value: Any, at: str) -> Any:
     if isinstance(value, list) and not field.codec.repeated:
         raise errors.not_repeating(field.snake_name, at)
-    return field.codec.read(value, errors.joined((at, field.snake_name)))
+    return field.codec.read(value, f"{at}.{field.snake_name}" if at else field.snake_name)
 
 
 _NEEDED = dataclasses.replace(TEXT, required=True)

@@ -71,8 +71,9 @@ class Conversation:
     def cut_off(self, *, now: float) -> None:
         """Lose the connection."""
         if self.model.speaking:
-            self.model.cut_off(now=now)
             self.transcript.cut_off()
+        # In silence too: a call that it is about to make would go nowhere.
+        self.model.cut_off(now=now)
 
     def take(self, message: Input, *, now: float) -> list[Effect]:
         """What comes of a client's message."""

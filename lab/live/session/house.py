@@ -5,13 +5,14 @@ caller sends them, tells how each connection ended, and calls ``wake`` at ``next
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from lab.live.protocol import closing
 from lab.live.protocol.closing import Closing, cut
 from lab.live.protocol.errors import ProtocolError
 from lab.live.protocol.messages import ClientMessage, Setup
 from lab.live.session import limit
+from lab.live.session.agenda import Agenda
 from lab.live.session.commands import Audit, Close, Command, Note, Send
 from lab.live.session.connections import Connection
 from lab.live.session.conversation import Conversation
@@ -21,6 +22,9 @@ from lab.live.session.profile import LimitRefusal, Profile
 from lab.live.session.session import Session
 from lab.live.session.states import Detach
 from lab.live.session.status import SHOWN, HouseStatus, SessionStatus, session_status
+
+_SESSION, _LINK = 0, 1
+"""Of two that are due at one instant a session goes before a connection without one."""
 
 KEPT_OVER = 100
 """Sessions that are over and still shown."""
@@ -33,7 +37,7 @@ class House:
         profile: How it behaves.
         token: Draws a handle; the study's had 36 characters.
         uniform: Draws a number between two, evenly.
-        model: Makes the model of a session.
+        model: Makes the model of a session, for the setup that began it.
         speech: Makes what finds the end of an utterance in a session.
     """
 
@@ -43,7 +47,7 @@ class House:
         *,
         token: Callable[[], str],
         uniform: Callable[[float, float], float],
-        model: Callable[[Profile], Model],
+        model: Callable[[Profile, Setup], Model],
         speech: Callable[[], SpeechEnd],
     ) -> None:
         self.profile = profile
@@ -58,6 +62,7 @@ class House:
         self._over: deque[SessionStatus] = deque(maxlen=KEPT_OVER)
         self._begun = 0
         self._refused: Counter[Refusal] = Counter()
+        self._agenda = Agenda()
 
     def admits(self) -> bool:
         """Whether a connection is upgraded; False is HTTP's 429, for servers whose limit speaks there."""
@@ -74,7 +79,8 @@ class House:
         if connection in self._connections:
             raise ValueError(f"Connection {connection} is open already.")
         commands = self.wake(now=now)
-        self._connections[connection] = Connection(connection, now)
+        link = self._connections[connection] = Connection(connection, now)
+        self._await(link)
         return [*commands, Note(Audit.OPENED, {"connection": connection})]
 
     def receive(self, connection: int, message: ClientMessage, *, now: float) -> list[Command]:
@@ -92,7 +98,8 @@ class House:
             return commands + self._close(link, closing.INVALID_ARGUMENT, "out of order", now)
         if isinstance(message, Setup):
             return commands + self._admit(link, message, now)
-        return commands + self._sessions[link.session or ""].receive(message, now=now)
+        session = self._sessions[link.session or ""]
+        return commands + self._minded(session, session.receive(message, now=now), now)
 
     def malformed(self, connection: int, error: ProtocolError, *, now: float) -> list[Command]:
         """A frame came that is no message.
@@ -111,7 +118,7 @@ class House:
         """A recogniser is done with an utterance; a session that is over does not listen."""
         commands = self.wake(now=now)
         session = self._sessions.get(session_id)
-        return commands + session.heard(text, now=now) if session is not None else commands
+        return commands + self._minded(session, session.heard(text, now=now), now) if session is not None else commands
 
     def detach(self, connection: int, how: Detach, *, now: float, detail: str = "") -> list[Command]:
         """A connection is gone.
@@ -129,13 +136,14 @@ class House:
         # What was due before is done before, but nobody is there any more to be told.
         commands = [command for command in self.wake(now=now) if not _is_to(connection, command)]
         del self._connections[connection]
+        self._agenda.put((_LINK, connection), None)
         fields = {"connection": connection, "how": how.value, "detail": detail, "session": link.session}
         fields["refusal"] = link.refusal.value if link.refusal is not None else None
         session = self._sessions.get(link.session) if link.session is not None else None
         if session is not None:
             commands += session.leave(how, now=now)
             fields["state"] = session.state.value
-            self._sweep(now)
+            self._mind(session, now)
         return [*commands, Note(Audit.DETACH, fields)]
 
     def close(self, session_id: str, how: Closing, *, now: float) -> list[Command]:
@@ -145,7 +153,8 @@ class House:
             KeyError: there is no such session.
         """
         commands = self.wake(now=now)
-        return commands + self._sessions[session_id].close(how, "asked for", now=now)
+        session = self._sessions[session_id]
+        return commands + self._minded(session, session.close(how, "asked for", now=now), now)
 
     def dismiss(self, session_id: str, *, now: float) -> list[Command]:
         """End a session for good, whatever its state.
@@ -154,20 +163,23 @@ class House:
             KeyError: there is no such session.
         """
         commands = self.wake(now=now)
-        commands += self._sessions[session_id].dismiss(now=now)
-        self._sweep(now)
-        return commands
+        session = self._sessions[session_id]
+        return commands + self._minded(session, session.dismiss(now=now), now)
 
     def next_at(self) -> float | None:
         """When to wake next, session seconds; None for not before something comes in."""
-        return min(self._instants(), default=None)
+        return self._agenda.next_at()
 
     def wake(self, *, now: float) -> list[Command]:
         """Do what is due by now."""
-        commands = [command for session in self._sessions.values() for command in session.wake(now=now)]
-        for link in self._connections.values():
-            commands += self._due(link, now)
-        self._sweep(now)
+        commands: list[Command] = []
+        while (key := self._agenda.take(now=now)) is not None:
+            kind, who = key
+            if kind == _LINK:
+                commands += self._due(self._connections[who], now)
+            else:
+                session = self._sessions[who]
+                commands += self._minded(session, session.wake(now=now), now)
         return commands
 
     def status(self, *, now: float) -> HouseStatus:
@@ -194,18 +206,22 @@ class House:
                 session.awaited += 1
             return self._refuse(link, refusal, handle, now)
         takes = self.profile.setup_s if session is None else self.profile.resume_setup_s
-        return (session or self._begin(now)).attach(link, setup, ready_at=now + self._uniform(*takes), now=now)
+        found = session or self._begin(setup, now)
+        commands = found.attach(link, setup, ready_at=now + self._uniform(*takes), now=now)
+        self._await(link)
+        return self._minded(found, commands, now)
 
     def _refuse(self, link: Connection, refusal: Refusal, handle: str | None, now: float) -> list[Command]:
         self._refused[refusal] += 1
         after_s = self._uniform(*self.profile.refusal_s)
         link.refusal, link.refused_at = refusal, now + after_s
+        self._await(link)
         how = limit.sentence(refusal, self.profile)
         fields = {"connection": link.number, "code": how.code, "reason": how.reason, "cause": refusal.value}
         shown = {"handle": handle[:SHOWN] if handle is not None else None, "after_s": after_s}
         return [Note(Audit.REFUSED, fields | shown)]
 
-    def _begin(self, now: float) -> Session:
+    def _begin(self, setup: Setup, now: float) -> Session:
         self._begun += 1
         name = f"session-{self._begun}"
 
@@ -214,16 +230,18 @@ class House:
             self._named[drawn] = name
             return drawn
 
-        conversation = Conversation(self.profile, self._model(self.profile), self._speech())
+        conversation = Conversation(self.profile, self._model(self.profile, setup), self._speech())
         self._sessions[name] = Session(name, self.profile, conversation, token=handle, now=now)
         return self._sessions[name]
 
     def _close(self, link: Connection, how: Closing, because: str, now: float) -> list[Command]:
         if link.session is not None:
-            return self._sessions[link.session].close(how, because, now=now)
+            session = self._sessions[link.session]
+            return self._minded(session, session.close(how, because, now=now), now)
         if link.closed:
             return []
         link.closed = True
+        self._await(link)
         fields = {"connection": link.number, "code": how.code, "reason": how.reason, "because": because}
         return [Note(Audit.CLOSED, fields), Close(link.number, how.code, how.reason)]
 
@@ -234,24 +252,30 @@ class House:
         return link.refused_at if link.refused_at is not None else link.since + self.profile.silence_close_s
 
     def _due(self, link: Connection, now: float) -> list[Command]:
-        at = self._due_at(link)
-        if at is None or at > now:
-            return []
         if link.refusal is not None:
             return self._close(link, limit.sentence(link.refusal, self.profile), f"refused: {link.refusal.value}", now)
         return self._close(link, closing.INTERNAL_ERROR, "silence", now)
 
-    def _instants(self) -> Iterator[float]:
-        yield from (at for session in self._sessions.values() if (at := session.next_at()) is not None)
-        yield from (at for link in self._connections.values() if (at := self._due_at(link)) is not None)
+    def _await(self, link: Connection) -> None:
+        """Plan when to look at a connection next; whatever changes one calls this."""
+        self._agenda.put((_LINK, link.number), self._due_at(link))
+
+    def _mind(self, session: Session, now: float) -> None:
+        """Plan when to wake a session next, or forget it; whatever changes one calls this."""
+        if session.over:
+            self._forget(session, now)
+        self._agenda.put((_SESSION, session.name), None if session.over else session.next_at())
+
+    def _minded(self, session: Session, commands: list[Command], now: float) -> list[Command]:
+        self._mind(session, now)
+        return commands
 
     def _counted(self) -> int:
         return sum(session.locked for session in self._sessions.values())
 
-    def _sweep(self, now: float) -> None:
-        """Forget sessions that are over, and their handles: an unknown handle gets what a dead one gets."""
-        for name in [name for name, session in self._sessions.items() if session.over]:
-            session = self._sessions.pop(name)
+    def _forget(self, session: Session, now: float) -> None:
+        """Forget a session that is over, and its handles: an unknown handle gets what a dead one gets."""
+        if self._sessions.pop(session.name, None) is not None:
             self._over.append(session_status(session, now=now))
             for handle in session.handles:
                 self._named.pop(handle, None)

@@ -22,10 +22,10 @@ class Model(Protocol):
         """Stop speaking: the user has begun to."""
 
     def cut_off(self, *, now: float) -> None:
-        """Stop speaking: the connection is gone in mid-sentence."""
+        """Stop, in mid-sentence or not: the connection is gone, and what comes next has to wait for another."""
 
     def resumed(self, *, now: float) -> None:
-        """Take up what was cut off: there is a connection again."""
+        """Go on, with what was cut off too: there is a connection again."""
 
     def wake(self, *, now: float) -> list[ServerMessage]:
         """What is to be sent by now."""

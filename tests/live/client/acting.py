@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from lab.live.client.assistant import Assistant
@@ -12,8 +12,8 @@ from lab.live.client.events import Event, Events
 from lab.live.client.interpreter import Interpreter
 from lab.live.client.options import Options
 from lab.live.client.script import parse_script
-from lab.live.client.speaking import Clip
 from lab.live.clock import Clock
+from lab.live.voice.clips import Clip
 
 DEADLINE_S = 20.0
 
@@ -30,6 +30,16 @@ class Acted:
         self.assistant = assistant
         self.events = events
         self.ok: bool | None = None
+        self._kept: list[asyncio.Future[Any]] = []
+
+    def keep(self, running: "asyncio.Future[Any]") -> None:
+        """Something that goes on beside it, ended with it."""
+        self._kept.append(running)
+
+    async def end(self) -> None:
+        for running in self._kept:
+            running.cancel()
+        await asyncio.gather(*self._kept, return_exceptions=True)
 
     def named(self, name: str) -> list[Event]:
         return [each for each in self.events.log if each.name == name]
@@ -49,14 +59,15 @@ class Acted:
 
 
 @contextlib.asynccontextmanager
-async def acting(url: str, **options: Any) -> AsyncIterator[Acted]:
+async def acting(url: str, *, clips: Callable[[str], Clip] = CLIPS.__getitem__, **options: Any) -> AsyncIterator[Acted]:
     """An assistant that talks to a server, ended with the block."""
     clock = Clock()
     events = Events(clock, lambda *_, **__: None)
     options = {"text": True, "commit_after_s": 0.05, **options}
     made = Options(url=url, **options)
-    acted = Acted(Assistant(made, dialer(made), CLIPS.__getitem__, clock, events), events)
+    acted = Acted(Assistant(made, dialer(made), clips, clock, events), events)
     try:
         yield acted
     finally:
+        await acted.end()
         await acted.assistant.stop()

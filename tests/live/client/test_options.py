@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lab.core.errors import UsageError
-from lab.live.client import script
+from lab.live.client import steps
 from lab.live.client.backend import Fault
 from lab.live.client.options import endpoint, parse
 
@@ -20,7 +20,7 @@ def test_a_script_may_stand_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     file.write_text('[{"do": "say", "clip": "book"}]', encoding="utf-8")
 
-    assert parse(["--script", f"@{file}"]).script.steps == (script.Say("book"),)
+    assert parse(["--script", f"@{file}"]).script.steps == (steps.Say("book"),)
 
 
 @pytest.mark.parametrize(

@@ -3,29 +3,29 @@ import json
 import pytest
 
 from lab.core.errors import UsageError
-from lab.live.client import script
+from lab.live.client import script, steps
 from lab.live.client.script import parse_script, write_script
 
 ONE_OF_EACH = (
-    script.Connect(),
-    script.Connect(handle="h", transparent=True, may_fail=True),
-    script.Say("book"),
-    script.Type("hi", turn=True),
-    script.Await("tool_call", plus_s=1.5, timeout_s=5.0),
-    script.Mark("cut"),
-    script.Drop("close"),
-    script.Resume(at=(), every_s=10.0, until_s=900.0, close_old_first=True),
-    script.Resume(at=(0.0, 1.0, 2.5)),
-    script.Fresh(),
-    script.ReuseOld(),
-    script.CloseOld(1001),
-    script.Watch(8.0),
-    script.HoldResult(),
-    script.SendResult(),
-    script.Ask(),
-    script.LapseTime(30.0),
-    script.Recover(),
-    script.End(),
+    steps.Connect(),
+    steps.Connect(handle="h", transparent=True, may_fail=True),
+    steps.Say("book"),
+    steps.Type("hi", turn=True),
+    steps.Await("tool_call", plus_s=1.5, timeout_s=5.0),
+    steps.Mark("cut"),
+    steps.Drop("close"),
+    steps.Resume(at=(), every_s=10.0, until_s=900.0, close_old_first=True),
+    steps.Resume(at=(0.0, 1.0, 2.5)),
+    steps.Fresh(),
+    steps.ReuseOld(),
+    steps.CloseOld(1001),
+    steps.Watch(8.0),
+    steps.HoldResult(),
+    steps.SendResult(),
+    steps.Ask(),
+    steps.LapseTime(30.0),
+    steps.Recover(),
+    steps.End(),
 )
 
 
@@ -38,7 +38,7 @@ def test_a_script_reads_back_as_it_was_written() -> None:
 
 
 def test_durations_lose_their_unit_and_defaults_their_place_in_json() -> None:
-    assert json.loads(write_script([script.Watch(8.0), script.Await("lost", plus_s=0.5)])) == [
+    assert json.loads(write_script([steps.Watch(8.0), steps.Await("lost", plus_s=0.5)])) == [
         {"do": "watch", "for": 8.0},
         {"do": "await", "event": "lost", "plus": 0.5},
     ]

@@ -57,8 +57,9 @@ class FakeModel:
 
     def cut_off(self, *, now: float) -> None:
         self.told.append(("cut off", now))
-        self._plan.clear()
-        self._speaking, self._cut = False, True
+        if self._speaking:
+            self._plan.clear()
+        self._speaking, self._cut = False, self._speaking
 
     def resumed(self, *, now: float) -> None:
         self.told.append(("resumed",))

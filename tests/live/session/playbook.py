@@ -54,7 +54,7 @@ class Stage:
             profile,
             token=lambda: next(handles),
             uniform=min,
-            model=lambda _: self._model(),
+            model=lambda _profile, _setup: self._model(),
             speech=FakeEar,
         )
 

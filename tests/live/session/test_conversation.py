@@ -157,10 +157,11 @@ def test_who_talks_while_the_model_waits_for_a_tool_interrupts_nothing() -> None
     assert ("interrupt",) not in model.told
 
 
-def test_a_loss_in_mid_sentence_is_told_to_the_model_and_one_in_silence_is_not() -> None:
+def test_a_loss_is_told_to_the_model_and_ends_the_turn_that_it_was_in() -> None:
     conversation, model = begin()
     conversation.cut_off(now=0)
-    assert model.told == []
+    model.resumed(now=0)
+    assert model.told == [("cut off", 0), ("resumed",)]
 
     conversation.heard("hello", now=0)
     conversation.wake(now=1)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from lab.programs.report import say
 
 LOST_S = 1.0
-EXCHANGES = 6
+EXCHANGES = 20
 EVERY_S = 0.1
 
 

@@ -8,6 +8,7 @@ import pytest
 from lab.core.errors import UsageError
 from lab.testbed.agent.process import AgentProcess
 from lab.testbed.netns import NetnsTestbed
+from lab.testbed.ports import TestbedSpec
 
 PROGRAM = """
 import atexit, os, socket, sys, threading
@@ -33,6 +34,8 @@ if mode == "connect":
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1234)
     print("from", connection.getsockname()[1], flush=True)
     threading.Event().wait()
+if mode == "loaded":
+    print("colorsys" in sys.modules, flush=True)
 if mode == "wait":
     threading.Event().wait()
 """
@@ -135,3 +138,8 @@ def test_the_agent_lives_on_after_its_children(testbed: NetnsTestbed, folder: Pa
     for _ in range(3):
         assert run(testbed, folder, "code").wait(10) == 7
     assert testbed.server.spawn([sys.executable, "-c", ""]).wait(10) == 0
+
+
+def test_what_is_preloaded_a_program_finds_loaded_and_what_does_not_exist_is_its_own_affair(folder: Path) -> None:
+    with NetnsTestbed(TestbedSpec(preload=("colorsys", "lab.no_such_module"))) as testbed:
+        assert texts(run(testbed, folder, "loaded"))[1:2] == ["True"]

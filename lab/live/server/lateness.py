@@ -1,0 +1,44 @@
+"""How late the event loop serves its timers: what a busy server does to every session in it."""
+
+import asyncio
+import time
+from collections import deque
+
+EVERY_S = 0.05
+KEPT = 12_000
+"""Ten minutes of looks."""
+
+
+class Lateness:
+    """Looks at the loop twenty times a second."""
+
+    def __init__(self) -> None:
+        self._late: deque[float] = deque(maxlen=KEPT)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        due = asyncio.get_running_loop().time() + EVERY_S
+        self._timer = asyncio.get_running_loop().call_at(due, self._look, due)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def reset(self) -> None:
+        """Forget what was seen."""
+        self._late.clear()
+
+    def _look(self, due: float) -> None:
+        self._late.append(time.monotonic() - due)
+        self.start()
+
+    def figures(self) -> dict[str, float | int | None]:
+        """Median, 99th percentile and maximum, seconds, and of how many looks."""
+        late = sorted(self._late)
+
+        def at(share: float) -> float | None:
+            return late[min(int(share * len(late)), len(late) - 1)] if late else None
+
+        return {"looks": len(late), "p50_s": at(0.5), "p99_s": at(0.99), "max_s": at(1.0)}

@@ -1,0 +1,146 @@
+"""The command line of the session server."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from lab.core.errors import LabError, UsageError
+from lab.live.server.serving import Options, Serving, serving
+from lab.live.server.shell import Tell
+from lab.live.session import profile as profiles
+from lab.live.session.profile import Profile
+from lab.programs.report import say
+
+PORT = 8765
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="python -m lab.live.server", description=__doc__)
+    made.add_argument("--host", help="address to listen on (all of them)")
+    made.add_argument("--port", type=int, default=PORT, metavar="P", help="for ws; 0 takes a free one")
+    made.add_argument("--tls-port", type=int, metavar="P", help="for wss; 0 takes a free one; needs --ca")
+    made.add_argument("--status-port", type=int, metavar="P", help="for HTTP: /status, /healthz, /lapse, /close")
+    made.add_argument("--profile", default=profiles.DEFAULT.name, choices=list(profiles.PROFILES), metavar="NAME")
+    made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change the profile")
+    made.add_argument("--seed", type=int, metavar="N", help="draw the same numbers each time")
+    made.add_argument("--ca", type=Path, metavar="DIR", help="folder of the authority that signs for wss")
+    made.add_argument("--name", action="append", default=[], help="further name or address for the certificate")
+    made.add_argument("--bookings", type=Path, metavar="FILE", help="the assistant's bookings, for the status")
+    made.add_argument("--log", type=Path, metavar="FILE", help="every frame, a JSON object per line")
+    return made
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """What the command line asks for.
+
+    Raises:
+        UsageError: a change of the profile that makes no sense, or wss without a folder.
+    """
+    if given.tls_port is not None and given.ca is None:
+        raise UsageError("--tls-port needs certificates.", fix="add --ca DIR")
+    return Options(
+        profile=changed(given.profile, given.set),
+        host=given.host,
+        port=given.port,
+        tls_port=given.tls_port,
+        status_port=given.status_port,
+        status_host=given.host or "",
+        ca=given.ca,
+        names=tuple(given.name),
+        seed=given.seed,
+        log=given.log,
+        bookings=given.bookings,
+    )
+
+
+def changed(name: str, changes: Sequence[str]) -> Profile:
+    """A profile by its name, with some fields set.
+
+    Args:
+        name: See ``profiles.PROFILES``.
+        changes: FIELD=VALUE each.
+
+    Raises:
+        UsageError: there is none of that name, or a change makes no sense.
+    """
+    pairs = [text.partition("=") for text in changes]
+    for field, mark, _ in pairs:
+        if not mark:
+            raise UsageError(f"--set {field} has no value.", fix="write FIELD=VALUE")
+    return profiles.find(name).with_(**{field: value for field, _, value in pairs})
+
+
+async def run(options: Options, *, tell: Tell = say, ready: Callable[[Serving], None]) -> None:
+    """Serve until ``quit`` comes on standard input, or SIGTERM or SIGINT.
+
+    Args:
+        options: What to serve.
+        tell: Told every event.
+        ready: Called once it listens.
+
+    Raises:
+        UsageError: a port is taken, or a file cannot be opened.
+    """
+    from lab.live.server.parts import scripted
+
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        async with serving(options, scripted(), tell=tell) as made:
+            ready(made)
+            with _commands(ended.set):
+                await ended.wait()
+    except OSError as error:
+        raise UsageError(f"The server cannot begin: {error}", fix="name another port or file") from error
+
+
+@contextlib.contextmanager
+def _commands(stop: Callable[[], None]) -> Iterator[None]:
+    """Obey ``quit`` on standard input, unless a person types there; its end says nothing."""
+    loop = asyncio.get_running_loop()
+    descriptor = sys.stdin.fileno() if sys.stdin is not None and not sys.stdin.closed else -1
+
+    def read() -> None:
+        words = os.read(descriptor, 4096).split()
+        if b"quit" in words:
+            stop()
+        if not words:
+            loop.remove_reader(descriptor)
+
+    if descriptor < 0 or os.isatty(descriptor):
+        yield
+        return
+    try:
+        loop.add_reader(descriptor, read)
+    except PermissionError:
+        # A file, or nothing at all: no command can come.
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def listening(made: Serving) -> None:
+    """Say where it listens, and which authority its clients have to trust."""
+    ca = None if made.authority is None else str(made.authority)
+    say("listening", ws=made.port("ws"), wss=made.port("wss"), status=made.status_port, ca=ca)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the server; its exit status."""
+    try:
+        asyncio.run(run(options_of(parser().parse_args(argv)), ready=listening))
+    except LabError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0

@@ -1,0 +1,1 @@
+"""Clips of speech, and what was said in them."""

@@ -1,0 +1,25 @@
+"""A loop that is kept from its timers shows."""
+
+import asyncio
+import time
+
+from lab.live.server.lateness import Lateness
+
+
+def test_a_loop_that_was_blocked_is_late() -> None:
+    async def scenario() -> None:
+        lateness = Lateness()
+        assert lateness.figures()["p99_s"] is None
+        lateness.start()
+        await asyncio.sleep(0.01)
+        time.sleep(0.3)
+        while lateness.figures()["looks"] == 0:
+            await asyncio.sleep(0.01)
+        lateness.stop()
+        worst = lateness.figures()["max_s"]
+        assert worst is not None
+        assert 0.2 < worst < 5
+        lateness.reset()
+        assert lateness.figures()["looks"] == 0
+
+    asyncio.run(scenario())

@@ -1,0 +1,234 @@
+"""Clients on loopback sockets are served as the sessions want it, over ws and wss."""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+
+from lab.live.protocol.paths import developer
+from lab.live.server.serving import Serving
+from lab.live.timelapse import Lapse
+from tests.live.server.harness import (
+    HOST,
+    PROMPT,
+    SETUP,
+    closed,
+    hear,
+    reset,
+    resume,
+    say,
+    served,
+    session,
+    state,
+    until,
+    upgrade,
+    url,
+)
+
+BUSY = (1011, "Internal error encountered.")
+
+
+def test_a_session_is_set_up_over_ws() -> None:
+    async def scenario() -> None:
+        async with served() as server, connect(url(server)) as client:
+            await say(client, SETUP)
+            assert await hear(client) == {"setupComplete": {"sessionId": "session-1"}}
+            update = (await hear(client))["sessionResumptionUpdate"]
+            assert update["resumable"] is True
+            assert len(update["newHandle"]) == 36
+
+    asyncio.run(scenario())
+
+
+def test_a_session_is_set_up_over_wss_by_a_client_that_checks(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tls_port=0, ca=tmp_path / "ca") as server:
+            trust = ssl.create_default_context(cafile=str(server.authority))
+            async with connect(f"wss://localhost:{server.port('wss')}{developer('v1')}", ssl=trust) as client:
+                await say(client, SETUP)
+                assert "setupComplete" in await hear(client)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/" + developer("v9"),
+        "/some/prefix" + developer() + "Constrained?key=k",
+        "/ws/google.cloud.aiplatform.v1.LlmBidiService/BidiGenerateContent",
+        "/ws/google.firebase.vertexai.v1beta.GenerativeService/BidiGenerateContent",
+    ],
+)
+def test_every_path_that_clients_ask_for_is_served(path: str) -> None:
+    async def scenario() -> None:
+        async with served() as server, connect(url(server, path)) as client:
+            await say(client, SETUP)
+            assert "setupComplete" in await hear(client)
+
+    asyncio.run(scenario())
+
+
+def test_no_other_path_is() -> None:
+    async def scenario() -> None:
+        async with served() as server:
+            with pytest.raises(InvalidStatus, match="404"):
+                await connect(url(server, "/chat"))
+
+    asyncio.run(scenario())
+
+
+def _close_frame(client: ClientConnection) -> None:
+    client.protocol.send_close(1000)
+    client.send_data()
+
+
+def _fin(client: ClientConnection) -> None:
+    client.transport.write_eof()
+
+
+@pytest.mark.parametrize(
+    ("leave", "how"), [(_close_frame, "close frame"), (_fin, "FIN"), (reset, "RST")], ids=["close frame", "FIN", "RST"]
+)
+def test_a_resume_is_refused_while_attached_and_shortly_after_an_idle_end(
+    leave: Callable[[ClientConnection], None], how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        async with served() as server, session(server) as (client, handle):
+            async with connect(url(server)) as second:
+                await say(second, resume(handle))
+                assert await closed(second) == BUSY
+            leave(client)
+            settled = {"close frame": "free"}.get(how, "settling")  # somebody had been refused
+            await until(lambda: state(server) == settled, f"the {how} is seen")
+            await until(lambda: state(server) == "free", "it has settled")
+            async with connect(url(server)) as third:
+                await say(third, resume(handle))
+                assert "setupComplete" in await hear(third)
+
+    asyncio.run(scenario())
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert next(event["how"] for event in events if event["event"] == "detach" and event["session"]) == how
+
+
+def test_the_other_end_is_named_where_the_peer_is_reset_over_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        async with served(tls_port=0, ca=tmp_path / "ca") as server:
+            trust = ssl.create_default_context(cafile=str(server.authority))
+            client = await connect(f"wss://{HOST}:{server.port('wss')}{developer()}", ssl=trust)
+            await say(client, SETUP)
+            assert "setupComplete" in await hear(client)
+            reset(client)
+            await until(lambda: not server.shell.lines, "the reset is seen")
+
+    asyncio.run(scenario())
+    assert '"how": "RST"' in capsys.readouterr().out
+
+
+def test_a_result_right_before_a_close_is_still_taken() -> None:
+    async def scenario() -> None:
+        async with served() as server, session(server) as (client, _):
+            client.protocol.send_text(b'{"realtimeInput":{"text":"book it"}}')
+            client.protocol.send_close(1000)
+            client.transport.write(b"".join(client.protocol.data_to_send()))  # one segment
+            await until(lambda: not server.shell.lines, "the close is seen")
+            status = server.shell.house.status(now=server.shell.clock.now())
+            assert [turn.text for turn in status.sessions[0].transcript] == ["book it"]
+
+    asyncio.run(scenario())
+
+
+def test_a_prompt_becomes_a_call_and_speech_is_recognised() -> None:
+    async def scenario() -> None:
+        async with served() as server, session(server) as (client, _):
+            server.shell.lapse(Lapse(since=asyncio.get_running_loop().time(), factor=50))
+            for data in ("Ym9vaw==", "AAAAAAAA"):  # "book", and silence
+                await say(client, {"realtimeInput": {"audio": {"data": data, "mimeType": "audio/pcm"}}})
+            call = (await hear(client))["toolCall"]["functionCalls"][0]
+            assert call["name"] == "book_slot"
+            await say(client, {"toolResponse": {"functionResponses": [{"id": call["id"], "name": "book_slot"}]}})
+            assert "outputTranscription" not in (await hear(client))["serverContent"]  # nobody asked for it
+
+    asyncio.run(scenario())
+
+
+def test_time_that_runs_faster_wakes_who_waits() -> None:
+    async def scenario() -> None:
+        profile = PROMPT.with_(silence_close_s="480")
+        async with served(profile) as server, session(server) as (client, _):
+            server.shell.lapse(Lapse(since=asyncio.get_running_loop().time(), factor=10_000))
+            assert await closed(client) == BUSY
+            assert state(server) in {"dead", "ended"}
+
+    asyncio.run(scenario())
+
+
+def test_a_pong_can_be_slow() -> None:
+    async def scenario() -> None:
+        async with served(PROMPT.with_(pong_delay_s="0.3")) as server, session(server) as (client, _):
+            latency = await (await client.ping())
+            assert 0.3 <= latency < 3
+            assert await closing_handshake_s(client) < 0.3
+
+    async def closing_handshake_s(client: ClientConnection) -> float:
+        began = asyncio.get_running_loop().time()
+        await client.close()
+        return asyncio.get_running_loop().time() - began
+
+    asyncio.run(scenario())
+
+
+def test_the_server_sends_nothing_to_an_idle_client() -> None:
+    async def scenario() -> None:
+        async with served() as server, session(server) as (client, _):
+            line = next(iter(server.shell.lines.values()))
+            raw: socket.socket = line.transport.get_extra_info("socket")
+            assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 0
+            assert line.ping_interval is None
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.recv(), 0.5)
+
+    asyncio.run(scenario())
+
+
+def test_a_limit_can_speak_at_the_upgrade() -> None:
+    async def scenario() -> None:
+        async with served(PROMPT.with_(concurrent_limit="1", limit_refusal="429")) as server, session(server):
+            with pytest.raises(InvalidStatus, match="429"):
+                await connect(url(server))
+
+    asyncio.run(scenario())
+
+
+def test_the_server_says_goodbye() -> None:
+    async def scenario() -> tuple[int | None, str | None]:
+        async with served() as server:
+            client = await connect(url(server), ping_interval=None)
+            await say(client, SETUP)
+            await hear(client)
+        return await closed(client)
+
+    assert asyncio.run(scenario()) == (1001, "")
+
+
+def test_a_client_that_is_gone_does_not_keep_the_server_from_ending() -> None:
+    async def scenario() -> None:
+        async with served() as server:
+            raw = await half_open(server)
+        raw.close()
+
+    async def half_open(server: Serving) -> socket.socket:
+        raw = socket.create_connection((HOST, server.port("ws") or 0))
+        raw.sendall(upgrade(server))
+        await until(lambda: bool(server.shell.lines), "the WebSocket is open")
+        return raw
+
+    asyncio.run(asyncio.wait_for(scenario(), 10))
