@@ -142,7 +142,7 @@ COMMIT_LATER = BR1.with_(
 )
 
 PENDING_DUPLICATE = COMMIT_LATER.with_(
-    id="BR1-pending-duplicate",
+    id="BR1-duplicate",
     title="as BR1 without the note, the backend commits after the call was issued again",
     lapsed=recovered(booking(hold=False), wait("tool_call"), wait("committed", 5.0)),
     policy={"note": False},
