@@ -14,11 +14,14 @@ import pytest
 
 from lab.core.errors import EnvironmentNotReady, Unsupported
 from lab.experiments import equivalence
+from lab.experiments.studied import BACKEND, Studied
 from lab.experiments.table import as_table
 from lab.report.record import Record
 from lab.run.backend import choose, opener
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
+from lab.study.judgement import Row
+from lab.study.scenario import Scenario
 
 SIDE_BY_SIDE = 36
 """Testbeds at once. Two cores date every death to 20 ms with this many; LAB_SIDE_BY_SIDE changes it."""
@@ -89,6 +92,10 @@ class Batch:
         """Where the run's artefacts are."""
         return self._folders[name]
 
+    def wait(self) -> None:
+        """Return when all of them are over, well or not."""
+        concurrent.futures.wait(self._runs.values())
+
     def close(self) -> None:
         """End every run that still goes on."""
         self._stop.set()
@@ -100,6 +107,9 @@ BATCH = pytest.StashKey[Batch]()
 TWIN = pytest.StashKey[Batch]()
 """The same experiments in containers, where both backends are compared."""
 
+STUDIED = pytest.StashKey[Studied]()
+"""The study's sessions."""
+
 NOT_READY = pytest.StashKey[EnvironmentNotReady]()
 """Why no backend works here."""
 
@@ -109,7 +119,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     specs = [(item.nodeid, _spec(item)) for item in session.items]
-    if not any(spec for _, spec in specs):
+    scenarios = list(dict.fromkeys(each for item in session.items for each in _scenarios(item)))
+    if not any(spec for _, spec in specs) and not scenarios:
         return
     try:
         kinds = _backends(session.config)
@@ -121,6 +132,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for name, spec in specs:
             if spec is not None:
                 batch.start(name, spec)
+    if scenarios and BACKEND in kinds:
+        folder = _folder(session.config, "study")
+        session.config.stash[STUDIED] = Studied(scenarios, folder, session.config.stash[BATCH].wait)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -129,6 +143,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         batch = session.config.stash.get(key, None)
         if batch is not None:
             batch.close()
+    studied = session.config.stash.get(STUDIED, None)
+    if studied is not None:
+        studied.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -146,6 +163,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             page.write_text(equivalence.as_table(both), encoding="utf-8")
             terminalreporter.line(f"each of them: {page}")
     again = {name: reasons for one in (batch, twin) if one is not None for name, reasons in one.again.items()}
+    studied = config.stash.get(STUDIED, None)
+    again |= {} if studied is None else studied.again()
     if again:
         terminalreporter.section("INVALID and run again")
         for name, reasons in again.items():
@@ -176,6 +195,27 @@ def record(request: pytest.FixtureRequest) -> Record:
 
 
 @pytest.fixture
+def studied(request: pytest.FixtureRequest) -> Studied:
+    """The study's sessions."""
+    if (error := request.config.stash.get(NOT_READY, None)) is not None:
+        if os.environ.get("CI") == "true":
+            raise error
+        pytest.skip(str(error))
+    if (found := request.config.stash.get(STUDIED, None)) is None:
+        pytest.skip("the study's sessions run in namespaces; `lab live run --backend docker` runs one in containers")
+    return found
+
+
+@pytest.fixture
+def row(scenario: Scenario, studied: Studied) -> Row:
+    """The row of this test's scenario, when its sessions are over."""
+    try:
+        return studied.row(scenario)
+    except Unsupported as error:
+        pytest.skip(f"unsupported here: {error}")
+
+
+@pytest.fixture
 def folder(request: pytest.FixtureRequest) -> Path:
     """The run folder of this test."""
     return request.config.stash[BATCH].folder(request.node.nodeid)
@@ -197,6 +237,12 @@ def _spec(item: pytest.Item) -> RunSpec | None:
     callspec: Any = getattr(item, "callspec", None)
     spec = None if callspec is None else callspec.params.get("spec")
     return spec if isinstance(spec, RunSpec) else None
+
+
+def _scenarios(item: pytest.Item) -> list[Scenario]:
+    """The scenarios that a test is about."""
+    callspec: Any = getattr(item, "callspec", None)
+    return [] if callspec is None else [each for each in callspec.params.values() if isinstance(each, Scenario)]
 
 
 def _folder(config: pytest.Config, backend: str) -> Path:

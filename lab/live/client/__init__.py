@@ -47,7 +47,7 @@ not_sent         ``text`` that was typed without a connection
 answer           ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the question
 lapse            ``since``, ``factor``, ``server``: whether it was told
 told             ``word`` on standard input
-stuck            ``step`` (from 0), ``do``, ``why``: the script could not go on
+stuck            ``step`` (from 1; 0 is the first connection), ``do``, ``why``: the script could not go on
 bookings         ``count``, ``rows``: the ground truth
 ledger           ``jobs``, ``due``: ids of results that were not sent
 watchdog         ``looks``, ``late_p99_s``, ``late_most_s``: how punctual it was

@@ -34,11 +34,11 @@ class Timings(Protocol):
 class Manner:
     """A model's timing; seconds of session time."""
 
-    call_s: Range = (0.45, 0.60)
+    call_s: Range = (0.55, 0.70)
     """From the end of the user's turn, as the server finds it, to the tool call. Study: the call came about 4.05 s
-    after the session's start, of which 0.40 to 0.61 s went by before its setup was complete and 2.3 s were speech. The
-    clip with its margins takes 2.53 s, its last 0.1 s of them silent, and ``END_SILENCE_S`` is 0.5 s: 0.5 + 2.4 + 0.5
-    + 0.5 s are 3.9 s; chunks of 0.1 s and the making of a transcript take the rest."""
+    after the session's start. Here the setup takes 0.3 s of them; the end of the clip ``book``, with 2.3 s of speech,
+    is heard 3.0 s after its begin (0.1 s until its first chunk is spoken, 0.5 s of silence that end it); its
+    transcript takes 0.1 s. What is left is this."""
 
     reply_s: Range = (1.75, 1.90)
     """From the end of the user's turn to the answer's first audio. Study: R2 asked 2.0 s after a resume, which was

@@ -135,17 +135,18 @@ class ScriptedModel:
         if not answer or not turns:
             return
         self.interrupt(now=now)
-        restored = self._manner.restored_reply_s if len(turns) > 1 else self._manner.reply_s
+        restored = self._manner.restored_reply_s
         request = _open_request(turns)
         if note is not None and is_note(turns[-1].text):
-            self._queue.append(Announce(self._after(self._manner.restored_reply_s, now), note))
+            self._queue.append(Announce(self._after(restored, now), note))
         elif request is not None and self._callable(request):
             self._queue.append(Reply(self._after(self._manner.reissue_s, now), request))
             self._queue.append(Say(self._after(restored, now), saying.booking(Belief(slot=request.slot))))
         elif turns[-1].role == "model":
             self._queue.append(Say(self._after(restored, now), saying.LISTENING))
         else:
-            self._reply(understand(turns[-1].text), restored, now)
+            typed = len(turns) == 1
+            self._reply(understand(turns[-1].text), self._manner.reply_s if typed else restored, now)
 
     def respond(self, responses: Sequence[FunctionResponse], *, now: float) -> tuple[str, ...]:
         """Tools have answered.

@@ -60,6 +60,6 @@ def sentence(refusal: Refusal, profile: Profile) -> Closing:
     """How a refusal is put on the wire."""
     if refusal is Refusal.LIMIT:
         return closing.EXHAUSTED
-    if refusal in {Refusal.DEAD, Refusal.UNKNOWN} and profile.dead_handle is DeadHandle.INVALID_1007:
+    if refusal in {Refusal.DEAD, Refusal.UNKNOWN} and profile.dead_handle_code is DeadHandle.INVALID_1007:
         return closing.INVALID_ARGUMENT
     return closing.INTERNAL_ERROR

@@ -112,11 +112,11 @@ class Profile:
 
     old_call: OldCall = OldCall.ACCEPT
     unknown_result: UnknownResult = UnknownResult.IGNORE
-    dead_handle: DeadHandle = DeadHandle.INTERNAL_1011
+    dead_handle_code: DeadHandle = DeadHandle.INTERNAL_1011
 
-    call_s: Range = (0.45, 0.60)
+    call_s: Range = (0.55, 0.70)
     """From the end of the user's turn to the model's tool call. Study: about 4.05 s from the session's start, of
-    which the clip and the wait for its end take the most."""
+    which the setup, the clip, the wait for its end and its transcript take 3.4 s (see lab/live/model/manner.py)."""
 
     reply_s: Range = (1.75, 1.90)
     """From the end of the user's turn to the first audio of an answer. Study: R2 asked about 1.15 s after the commit
@@ -156,7 +156,7 @@ _CHOICES: Mapping[str, type[Enum]] = {
     "old_call": OldCall,
     "unknown_result": UnknownResult,
     "limit_refusal": LimitRefusal,
-    "dead_handle": DeadHandle,
+    "dead_handle_code": DeadHandle,
 }
 _OPTIONAL = {"concurrent_limit", "go_away_after_s"}
 _POSITIVE = {"words_per_s", "burst", "silence_close_s", "concurrent_limit"}
@@ -247,7 +247,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 DEFAULT,
                 name="dead-handle-1007",
                 description="Refuses a handle that names nothing with 1007 in place of 1011.",
-                dead_handle=DeadHandle.INVALID_1007,
+                dead_handle_code=DeadHandle.INVALID_1007,
             ),
         )
     }

@@ -213,6 +213,16 @@ def test_a_script_that_waits_in_vain_is_stuck_and_still_gives_its_account() -> N
     asyncio.run(scenario())
 
 
+def test_an_event_that_came_while_results_were_held_back_still_counts() -> None:
+    async def scenario() -> None:
+        async with serving(FakeServer()) as server, acting(server.url) as acted:
+            await acted.run(BOOK, {"do": "watch", "for": 0.2}, {"do": "hold-result"}, CALLED)
+
+            assert acted.ok
+
+    asyncio.run(scenario())
+
+
 def test_speech_during_a_gap_is_said_again_after_it() -> None:
     async def scenario() -> None:
         async with serving(FakeServer()) as server, acting(server.url, text=False, replay=True) as acted:

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from lab.live.client.judging import what_it_says
 from lab.live.model.manner import Manner
 from lab.live.model.scripted import TOOL, declared
+from lab.live.model.speech import EndOfSpeech
 from lab.live.protocol.messages import FunctionResponse, Json
 from lab.live.session.profile import DEFAULT
+from lab.live.voice.clips import CHUNK_S, load
 from tests.live.model.stage import ASK, BOOK, BOOKED, Stage, result, said, seeded, user
 
 NOTE = """[System note, not said by the user] The connection was lost, and the talk goes on in a new session.
@@ -241,7 +243,7 @@ def test_a_history_without_a_note_makes_it_call_anew_and_say_that_it_is_booking(
     stage.until(50)
 
     assert stage.lines[0] == "0.700 call c1 tomorrow 3pm"
-    assert stage.lines[1] == "1.000 audio"
+    assert stage.lines[1] == "0.900 audio"
     assert stage.words == (
         "I'm booking the 3 pm slot tomorrow for you now."
         "Done: the 3 pm slot tomorrow is booked. The confirmation is BK-1001."
@@ -448,3 +450,21 @@ def test_every_turn_ends_as_generated_or_as_interrupted(steps: list[tuple[float,
     calls = [line.split()[1] for line in lines if line.startswith("call")]
     assert len(calls) == len(set(calls))
     assert turn == []
+
+
+def test_the_call_comes_about_four_seconds_after_the_sessions_start() -> None:
+    """Setup, the clip in real time, its end and its transcript, then the model's own time."""
+    speech, clip = EndOfSpeech(), load("book")
+    setup_s, transcript_s = sum(DEFAULT.setup_s) / 2, 0.1
+    heard_s = next(number * CHUNK_S for number, chunk in enumerate(clip.chunks(), 1) if speech.feed(chunk))
+    earliest, latest = (setup_s + heard_s + transcript_s + call_s for call_s in DEFAULT.call_s)
+
+    assert earliest < 4.05 < latest
+
+
+def test_an_urgent_result_interrupts_what_is_being_said() -> None:
+    stage = booked()
+    stage.model.prompt("What should I bring?", now=1)
+    stage.until(2.2).model.respond([FunctionResponse("c1", TOOL, BOOKED, {"scheduling": "INTERRUPT"})], now=2.2)
+
+    assert stage.until(2.81).lines[-4:] == ["2.200 interrupted", "2.200 complete", "2.800 audio", "2.800 words"]

@@ -29,7 +29,7 @@ def test_each_disagreement_of_the_sources_has_its_profile_and_changes_that_alone
         "many-handles": {"handles"},
         "slow-pongs": {"pong_delay_s"},
         "go-away": {"go_away_after_s", "go_away_time_left_s"},
-        "dead-handle-1007": {"dead_handle"},
+        "dead-handle-1007": {"dead_handle_code"},
     }
 
 
@@ -57,7 +57,7 @@ def test_a_wrong_name_is_answered_with_the_nearest() -> None:
         ("limit_refusal", "429", LimitRefusal.HTTP_429),
         ("old_call", OldCall.IGNORE, OldCall.IGNORE),
         ("handles", "many", Handles.MANY),
-        ("dead_handle", "1007", DeadHandle.INVALID_1007),
+        ("dead_handle_code", "1007", DeadHandle.INVALID_1007),
         ("name", "mine", "mine"),
     ],
 )
