@@ -52,7 +52,7 @@ def blackhole(
         backend: auto, netns or docker.
         noticed: Regular expression; the client has noticed when it prints a line like this. Without one: when it
             closes, reports an error or exits.
-        profile: linux, fast, study-server, or a profile of your own.
+        profile: linux, fast, study-server, study-server-fast, or a profile of your own.
         cut_after_s: From the first byte in each direction.
         heal_after_s: From the cut; None leaves the flow dark.
         direction: both, forward (to the server) or return.
