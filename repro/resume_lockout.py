@@ -155,9 +155,10 @@ def with_packets() -> bool:
         port=8765,
         flow="first",
         noticed="lost:",
-        cut_after_s=8.0,
-        heal_after_s=6.5,
-        watch_s=12.0,
+        cut_when="^idle:",
+        heal_when="^tried:",
+        until="^claim",
+        watch_s=60.0,
         out=folder,
     )
     lines = [line.split(" ", 2)[2] for line in (folder / "client.log").read_text().splitlines()]

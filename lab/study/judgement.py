@@ -8,9 +8,6 @@ from lab.study.outcome import Values
 from lab.study.scenario import Count, Expected, Origin, Over, Quantity, Range, Scenario
 from lab.study.statistics import median
 
-DIGITS = 3
-"""The study gives milliseconds."""
-
 
 class Standing(enum.Enum):
     """How what came stands to what was expected."""
@@ -207,8 +204,8 @@ def _has(session: Session, expected: Range) -> bool:
 
 def _beyond(expected: Range, value: float) -> float:
     """How far outside of the range a value lies."""
-    rounded = round(value, DIGITS)
-    return round(max(expected.low - rounded, rounded - expected.high, 0.0), DIGITS)
+    rounded = round(value, expected.digits)
+    return round(max(expected.low - rounded, rounded - expected.high, 0.0), expected.digits)
 
 
 def _sentence(expected: Range, judged: Sequence[float], standing: Standing) -> str:

@@ -62,7 +62,7 @@ def test_with_packets_that_vanish_the_session_stays_locked_until_its_connection_
     lines = run()
 
     check(lines)
-    assert any(line.startswith("confirmed: dark for 6.5 s") for line in lines), "the run has proved its hole"
+    assert any(line.startswith("confirmed: dark for ") for line in lines), "the run has proved its hole"
 
 
 def test_with_a_relay_that_passes_nothing_it_does_too(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from lab.live.recovery.policy import Policy
 from lab.live.server.parts import scripted
 from lab.live.server.serving import Options, Serving, serving
 from lab.live.session.profile import DEFAULT, Profile, find
+from lab.live.voice.clips import load
 from tests.live.client.acting import Acted, acting
 from tests.live.client.path import Path, path_to
 
@@ -252,6 +253,42 @@ def test_a_lapse_hurries_both_sides_by_the_same_factor() -> None:
         assert last.at - first.at < 5
 
     play(scene)
+
+
+def test_a_spoken_request_is_heard_and_booked() -> None:
+    pytest.importorskip("pocketsphinx", reason="nobody understands speech here")
+
+    async def scene(server: Serving, path: Path, acted: Acted) -> None:  # noqa: ARG001
+        await acted.run(BOOK, CALLED, SENT, HEARD_OUT)
+
+        assert acted.one("heard")["text"] == "book me the three p m slot tomorrow please"
+        assert acted.one("tool_call")["args"] == {"slot": "tomorrow 3pm"}
+        assert acted.one("said")["text"] == "Book me the 3pm slot tomorrow, please."
+
+    play(scene, text=False, clips=load)
+
+
+def test_what_was_said_in_the_dark_is_heard_after_it() -> None:
+    pytest.importorskip("pocketsphinx", reason="nobody understands speech here")
+
+    async def scene(server: Serving, path: Path, acted: Acted) -> None:  # noqa: ARG001
+        path_freezes(path, acted)
+        await acted.run(
+            {"do": "watch", "for": 0.7},
+            {"do": "mark", "name": "freeze"},
+            BOOK,
+            {"do": "recover"},
+            CALLED,
+            SENT,
+            HEARD_OUT,
+        )
+
+        assert acted.one("lost")["by"] == "silence"
+        assert acted.one("replayed")["seconds"] > 3.0
+        assert acted.one("heard")["text"] == "book me the three p m slot tomorrow please"
+        assert acted.one("bookings")["count"] == 1
+
+    play(scene, text=False, clips=load, replay=True, policy=Policy(window_s=0.0))
 
 
 def path_freezes(path: Path, acted: Acted) -> None:
