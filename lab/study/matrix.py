@@ -20,8 +20,8 @@ from lab.study.results import Results
 from lab.study.scenario import Scenario
 from lab.study.scenarios import SCENARIOS
 
-JOBS = 48
-"""Sessions at once: all of the study's 43 begin without waiting for one another."""
+JOBS = 100
+"""Sessions at once: those of the study and of the new scenarios begin without waiting for one another."""
 
 STARTS_AT_ONCE = 3
 """Testbeds that start at once; starting is what costs processor time."""

@@ -50,7 +50,7 @@ def options_of(given: argparse.Namespace) -> Options:
         port=given.port,
         tls_port=given.tls_port,
         status_port=given.status_port,
-        status_host=given.host or "",
+        status_host=given.host,
         ca=given.ca,
         names=tuple(given.name),
         seed=given.seed,

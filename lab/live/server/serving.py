@@ -60,7 +60,9 @@ class Options:
     """For wss."""
 
     status_port: int | None = None
-    status_host: str = ""
+    status_host: str | None = None
+    """Address to listen on, None for all."""
+
     ca: Path | None = None
     """Folder of the authority; needed for wss."""
 
