@@ -59,7 +59,7 @@ def blackhole(
         backend: auto, netns or docker.
         noticed: Regular expression; the client has noticed when it prints a line like this. Without one: when it
             closes, reports an error or exits.
-        profile: linux, fast, study-server, or a profile of your own.
+        profile: linux, fast, study-server, study-server-fast, or a profile of your own.
         cut_after_s: From the first byte in each direction, 1 s where None; with ``cut_when`` from its line, at once
             where None.
         cut_when: Regular expression; the cut follows a line like this of the client's output, or with ``server:`` in
