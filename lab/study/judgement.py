@@ -112,6 +112,11 @@ class Row:
         return (*self.problems, *(each.reason for each in self.findings if each.standing is not Standing.IN_RANGE))
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Why it did not pass."""
+        return (*self.problems, *(each.reason for each in self.findings if not each.standing.passed))
+
+    @property
     def double_bookings(self) -> int:
         """Bookings beyond the first, over all sessions."""
         return sum(max(each.total(Quantity.BOOKINGS) - 1, 0) for each in self.valid)

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from lab.study.scenario import Count, Expected, Origin, Over, Quantity, Range
 
-MACHINE_S = 0.15
-"""What two cores that run all sessions side by side may add to a time, seconds."""
+MACHINE_S = 0.25
+"""What two cores that run all sessions side by side may add to a time, seconds; a session in which a program ran later
+than this is INVALID (``proofs``)."""
 
 BUSY = "all sessions share two cores; each program may get its turn late"
 LAPSE_GRAIN = "a lapse multiplies what the programs themselves take: 10 ms of the wall are 0.3 s at thirtyfold"
