@@ -94,6 +94,7 @@ class Interpreter:
                 self._events.tell("stuck", step=number, do=step.do, why=str(error))
                 ok = False
                 break
+        ok = ok and all(event.name != "defect" for event in self._events.log)
         self._actor.account()
         self._events.tell("done", ok=ok)
         return ok
