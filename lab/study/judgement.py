@@ -142,7 +142,8 @@ def _problems(scenario: Scenario, sessions: Sequence[Session]) -> Iterator[str]:
         yield "no session was run"
     for each in sessions:
         if each.invalid:
-            yield f"session {each.number + 1} is INVALID: {'; '.join(each.invalid)}"
+            at = "" if each.stuck is None else f"; its script got stuck at {each.stuck}"
+            yield f"session {each.number + 1} is INVALID: {'; '.join(each.invalid)}{at}"
         elif each.stuck is not None:
             yield f"session {each.number + 1} got stuck at {each.stuck}"
         elif each.refuted is not None:

@@ -108,7 +108,7 @@ class Serving:
         self._options = options
         self._doors = doors
         self._ear = ear
-        self._lateness = Lateness()
+        self._lateness = Lateness(shell.late)
 
     def port(self, scheme: str) -> int | None:
         """The port of ws or wss, None where it is not served."""
