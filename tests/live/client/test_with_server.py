@@ -71,7 +71,7 @@ def test_an_idle_abort_is_refused_and_accepted_one_and_a_half_seconds_later() ->
 
         refused = acted.one("refused")
         assert (refused["code"], refused["reason"]) == (1011, "Internal error encountered.")
-        assert 1.5 <= acted.one("resumed")["since_lost_s"] < 2.0
+        assert 1.5 <= acted.one("resumed")["since_lost_s"] < 3.0
         assert acted.one("answer")["consistent"]
         assert acted.one("bookings")["count"] == 1
 
@@ -185,7 +185,7 @@ def test_a_parallel_new_session_is_ready_before_a_locked_one_is_given_up() -> No
             HEARD_OUT,
         )
 
-        assert acted.one("fallback")["since_lost_s"] < 0.5
+        assert acted.one("fallback")["since_lost_s"] < 3.0  # The window alone lasts 4 s.
         assert acted.one("bookings")["count"] == 1
         assert len(states(server)) == 2
 
