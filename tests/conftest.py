@@ -1,8 +1,16 @@
-"""Marks the tests that make containers: ``make test`` runs them apart from those that compare the host with itself."""
+"""What all tests share: hypothesis without a stop-watch, and marks for the tests that make containers.
+
+``make test`` runs the latter apart from those that compare the host with itself.
+"""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no defect of what is tested: one example that takes 0.4 s beside five others' tests fails nothing.
+settings.register_profile("lab", settings(), deadline=None)
+settings.load_profile("lab")
 
 HERE = Path(__file__).parent
 
