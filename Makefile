@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full table equivalence lint types bench ci setup lock clean run-setup dev-setup
+.PHONY: help demo test test-full conformance table equivalence lint types bench ci setup lock clean run-setup dev-setup
 
 bin := .venv/bin
 export PYTHON
@@ -16,14 +16,18 @@ demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo
 
 test: dev-setup ## Set up, then the unit tests and the experiments (4 min; 8 with a Docker engine)
-	scripts/tests.sh -n 4 -m "not slow and not containers"
+	scripts/tests.sh -n 4 -m "not slow and not containers and not conformance"
 	scripts/tests.sh -n 3 -m "not slow and containers"
 	scripts/tests.sh -m "not slow" lab/
 
 test-full: dev-setup ## The same, with the experiments that take minutes each
-	scripts/tests.sh -n 4 -m "not containers"
+	scripts/tests.sh -n 4 -m "not containers and not conformance"
 	scripts/tests.sh -n 3 -m containers
 	scripts/tests.sh lab/
+
+conformance: dev-setup ## Bring two releases of google-genai, and run them against the session server (1 min)
+	scripts/conformance.sh
+	scripts/tests.sh -n 6 tests/conformance
 
 table: dev-setup ## Run the experiments, write docs/experiments.md and the README's table
 	$(bin)/python -m pytest -m "not slow" lab/ --lab-table docs/experiments.md

@@ -17,6 +17,10 @@ from lab.run.backend import name_of, opener
 from lab.run.outside import resolve
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
+from lab.run.trigger import LineTrigger, parse_trigger
+
+CUT_AFTER_S = 1.0
+"""From the first byte in each direction, where nothing else is asked for."""
 
 Member = TypeVar("Member", bound=enum.Enum)
 
@@ -30,8 +34,11 @@ def blackhole(
     backend: str = "auto",
     noticed: str | None = None,
     profile: str | Profile = "linux",
-    cut_after_s: float = 1.0,
+    cut_after_s: float | None = None,
+    cut_when: str | None = None,
     heal_after_s: float | None = None,
+    heal_when: str | None = None,
+    until: str | None = None,
     direction: str = "both",
     scope: str = "flow",
     flow: str | None = None,
@@ -52,9 +59,14 @@ def blackhole(
         backend: auto, netns or docker.
         noticed: Regular expression; the client has noticed when it prints a line like this. Without one: when it
             closes, reports an error or exits.
-        profile: linux, fast, study-server, or a profile of your own.
-        cut_after_s: From the first byte in each direction.
-        heal_after_s: From the cut; None leaves the flow dark.
+        profile: linux, fast, study-server, study-server-fast, or a profile of your own.
+        cut_after_s: From the first byte in each direction, 1 s where None; with ``cut_when`` from its line, at once
+            where None.
+        cut_when: Regular expression; the cut follows a line like this of the client's output, or with ``server:`` in
+            front of the server's.
+        heal_after_s: From the cut, or from the line of ``heal_when``; neither of the two leaves the flow dark.
+        heal_when: As ``cut_when``: the heal follows the first such line after the cut.
+        until: As ``cut_when``: the watch ends with the first such line after the cut.
         direction: both, forward (to the server) or return.
         scope: flow (new connections pass) or host (they do not).
         flow: first, newest or a client port, where several flows match.
@@ -79,6 +91,7 @@ def blackhole(
         raise UsageError("uplink says where the server is; server and port do not go with it.")
     if outside is None and (server is None or port is None):
         raise UsageError("A server and its port were expected, or the uplink to one outside.")
+    heal_at = _trigger(heal_when, heal_after_s)
     spec = RunSpec(
         server=None if server is None else Program(tuple(server)),
         client=Program(tuple(client)),
@@ -86,8 +99,11 @@ def blackhole(
         uplink=outside,
         noticed=noticed,
         profile=profile_named(profile) if isinstance(profile, str) else profile,
-        cut_after_s=cut_after_s,
-        heal_after_s=heal_after_s,
+        cut_after_s=CUT_AFTER_S if cut_after_s is None else cut_after_s,
+        cut_when=_trigger(cut_when, cut_after_s),
+        heal_after_s=heal_after_s if heal_at is None else None,
+        heal_when=heal_at,
+        end_when=_trigger(until),
         direction=_member(Cut, direction),
         scope=_member(Scope, scope),
         flow=flow,
@@ -97,6 +113,10 @@ def blackhole(
     )
     opened = opener(backend, leads_outside=outside is not None)
     return Run(spec, opened, out=None if out is None else Path(out), backend=name_of(opened)).execute()
+
+
+def _trigger(text: str | None, delay_s: float | None = None) -> LineTrigger | None:
+    return None if text is None else parse_trigger(text, delay_s or 0.0)
 
 
 def _member(kind: type[Member], value: str) -> Member:

@@ -1,6 +1,7 @@
-"""What all tests share: hypothesis without a stop-watch, and marks for the tests that make containers.
+"""What all tests share: hypothesis without a stop-watch, and marks by place.
 
-``make test`` runs the latter apart from those that compare the host with itself.
+``make test`` runs the tests that make containers apart from those that compare the host with itself, and leaves those
+that need clients of others to ``make conformance``.
 """
 
 from pathlib import Path
@@ -16,7 +17,7 @@ HERE = Path(__file__).parent
 
 CONTAINERS = (
     "containers/",
-    "repro/",
+    "repro/test_node.py",
     "robustness/test_docker_kills.py",
     "run/test_container_runs.py",
     "run/test_uplink.py",
@@ -29,5 +30,7 @@ CONTAINERS = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by place, so that no test of a folder can forget it."""
     for item in items:
+        if item.path.is_relative_to(HERE / "conformance"):
+            item.add_marker("conformance")
         if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)).startswith(CONTAINERS):
             item.add_marker("containers")

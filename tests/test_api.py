@@ -13,6 +13,7 @@ from lab.core.profiles import PROFILES
 from lab.core.uplink import Uplink
 from lab.report.record import Outcome, Record
 from lab.run.spec import RunSpec
+from lab.run.trigger import LineTrigger
 
 RECORD = Record(outcome=Outcome.INVALID, backend="netns")
 
@@ -43,6 +44,16 @@ def test_a_call_is_a_run(asked: list[tuple[RunSpec, Path | None]], tmp_path: Pat
     assert spec.server is not None
     assert (spec.server.argv, spec.client.argv, spec.port, out) == (("srv", "-p"), ("cli",), 5000, tmp_path)
     assert (spec.direction, spec.scope, spec.watch_s, spec.profile.name) == (Cut.RETURN, Scope.HOST, 3.0, "linux")
+
+
+def test_cut_heal_and_end_can_follow_lines(asked: list[tuple[RunSpec, Path | None]]) -> None:
+    blackhole(["srv"], ["cli"], 5000, cut_when="idle", heal_when="server:tired", heal_after_s=2.0, until="done")
+
+    ((spec, _),) = asked
+    assert spec.cut_when == LineTrigger("client", "idle")
+    assert spec.heal_when == LineTrigger("server", "tired", delay_s=2.0)
+    assert spec.heal_after_s is None
+    assert spec.end_when == LineTrigger("client", "done")
 
 
 def test_a_server_outside_takes_the_place_of_a_command_and_a_port(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def study(
-    jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; 48 without it.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; 100 without it.")] = None,
     real: Annotated[bool, typer.Option("--real", help="Real waits, but for P4, B1 and B2.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All waits real (15 min), and hundreds of sessions.")] = False,
     n: Annotated[int | None, typer.Option("-n", min=1, help="Sessions of each scenario.")] = None,

@@ -47,7 +47,7 @@ def predict(
     orphan_retries: Annotated[int | None, typer.Option(min=0, max=255, help="tcp_orphan_retries.", metavar="N")] = None,
     fin_timeout: Annotated[str | None, typer.Option(help="tcp_fin_timeout, as a duration.", metavar="TIME")] = None,
     profile: Annotated[
-        str, typer.Option(help="Kernel settings to start from: linux, fast, study-server or FILE.toml.", metavar="NAME")
+        str, typer.Option(help="Kernel settings to start from: a profile's name, or FILE.toml.", metavar="NAME")
     ] = "linux",
     rtt: Annotated[str, typer.Option(help="Smoothed round-trip time.", metavar="TIME")] = "0",
     segments: Annotated[

@@ -44,7 +44,7 @@ def run(
         str | None,
         typer.Option("--for", metavar="T", help="How long to watch after the cut; else until all fates are known."),
     ] = None,
-    profile: Annotated[str, typer.Option(help="linux, fast, study-server or FILE.toml.")] = "linux",
+    profile: Annotated[str, typer.Option(help="linux, fast, study-server, study-server-fast or FILE.toml.")] = "linux",
     sysctl: Annotated[
         list[str] | None, typer.Option(metavar="NODE:KEY=VALUE", help="Kernel setting of one node; repeatable.")
     ] = None,

@@ -21,7 +21,7 @@ def serve(
     socket: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Unix socket; one in the runtime folder where not given.")
     ] = None,
-    profile: Annotated[str, typer.Option(help="linux, fast, study-server or FILE.toml.")] = "fast",
+    profile: Annotated[str, typer.Option(help="linux, fast, study-server, study-server-fast or FILE.toml.")] = "fast",
     heartbeat: Annotated[
         str | None, typer.Option(metavar="T", help="Heal everything after so long without POST /heartbeat.")
     ] = None,

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from lab.core.giveup_probe import WindowProbeTimer, window_probe_timer
+from lab.core.kernel import LINUX_DEFAULTS
+from lab.core.prediction import Situation, State
 from lab.core.profiles import PROFILES
+from lab.report.record import Record
 from lab.run.spec import Action, Program, RunSpec
 
 PORT = 5000
@@ -15,6 +19,9 @@ CLIENT_PORT = 40000
 
 FAST = PROFILES["fast"]
 LINUX = PROFILES["linux"]
+
+PROMPT_S = 0.1
+"""What a write that is sent at once may take on a busy machine, from the run's order to the wire."""
 
 SERVER, CLIENT = "lab.programs.server", "lab.programs.client"
 
@@ -69,3 +76,22 @@ def both_families(spec: RunSpec, label: str = "") -> list[Any]:
 def each(specs: Mapping[str, RunSpec]) -> list[Any]:
     """Experiments by name, as test parameters."""
     return [pytest.param(replace(spec, name=name), id=name) for name, spec in specs.items()]
+
+
+def next_copy(record: Record) -> tuple[float, float]:
+    """When the first copy after the heal was predicted to leave."""
+    sending = record.prediction.client.sending
+    assert sending is not None
+    return next(window for window in sending.copy_windows_s if window[1] > (record.fault.healed_s or 0))
+
+
+def probe_timer(record: Record) -> WindowProbeTimer:
+    """The rule of the client's probes, as after its RTO at the cut."""
+    settings = replace(LINUX_DEFAULTS, hz=record.settings.hz or LINUX_DEFAULTS.hz)
+    situation = Situation(state=State.ZERO_WINDOW, settings=settings, rto_s=record.sockets.client.rto_s)
+    return window_probe_timer(situation)
+
+
+def within(at: float, window: tuple[float, float], slack: float = 0.01) -> bool:
+    """Whether the instant lies in the window, give or take what a capture's stamp may be off by."""
+    return window[0] - slack <= at <= window[1] + slack

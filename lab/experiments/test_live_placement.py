@@ -28,13 +28,11 @@ import pytest
 
 from lab.core.fault import Cut, Placement
 from lab.core.flow import Endpoint
-from lab.core.giveup_probe import window_probe_timer
 from lab.core.kernel import LINUX_DEFAULTS
-from lab.core.prediction import Situation, State
 from lab.core.segment import Flag, Segment
 from lab.core.socket import Timer
 from lab.core.timerwheel import granularity
-from lab.experiments.common import LINUX, both_families, one_send
+from lab.experiments.common import LINUX, PROMPT_S, both_families, next_copy, one_send, probe_timer, within
 from lab.pcap import read_segments
 from lab.report.record import Outcome, Record
 from lab.report.timeline import read_timeline
@@ -54,9 +52,6 @@ REACTION_S = 0.3
 
 LINE = len(b"line 1\n")
 """Octets that the client writes at a time."""
-
-PROMPT_S = 0.1
-"""What a write that is sent at once may take on a busy machine, from the run's order to the wire."""
 
 
 def pinging(close_s: float, *, back_s: float = BACK_S, placement: Placement = Placement.ROUTER) -> RunSpec:
@@ -150,23 +145,12 @@ def assert_only_probing(record: Record, folder: Path) -> None:
     assert len(writes) + least <= (record.fault.matched.forward or 0) <= len(writes) + most
 
 
-def next_copy(record: Record) -> tuple[float, float]:
-    """When the first copy after the heal was predicted to leave."""
-    sending = record.prediction.client.sending
-    assert sending is not None
-    return next(window for window in sending.copy_windows_s if window[1] > (record.fault.healed_s or 0))
-
-
 def probe_windows(record: Record, folder: Path) -> list[tuple[float, float]]:
     """When each window probe was predicted to leave, counted from the first write that failed."""
-    hz = record.settings.hz or LINUX_DEFAULTS.hz
-    situation = Situation(
-        state=State.ZERO_WINDOW, settings=replace(LINUX_DEFAULTS, hz=hz), rto_s=record.sockets.client.rto_s
-    )
-    timer = window_probe_timer(situation)
+    hz, timer = record.settings.hz or LINUX_DEFAULTS.hz, probe_timer(record)
     low = min(actions(folder))
     # The write was told to the client then, and had failed when its socket was first seen to probe.
-    high = min(at for at, timer in client_timers(folder) if timer is Timer.PROBE)
+    high = min(at for at, armed in client_timers(folder) if armed is Timer.PROBE)
     windows = []
     for probes in range(9):
         wait = timer.wait(probes, None)
@@ -174,11 +158,6 @@ def probe_windows(record: Record, folder: Path) -> list[tuple[float, float]]:
         high += (wait + granularity(wait) + 2) / hz
         windows.append((low, high))
     return windows
-
-
-def within(at: float, window: tuple[float, float], slack: float = 0.01) -> bool:
-    """Whether the instant lies in the window, give or take what a capture's stamp may be off by."""
-    return window[0] - slack <= at <= window[1] + slack
 
 
 def first_after_heal(record: Record, folder: Path) -> float:

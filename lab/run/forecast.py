@@ -187,14 +187,7 @@ def _plain_rto(sample: SocketSample | None) -> float | None:
 
 
 def forecast_end(
-    node: Node,
-    end: FourTuple,
-    state: State,
-    spec: RunSpec,
-    settings: Mapping[str, str],
-    *,
-    hz: int,
-    rehearsed: EndForecast | None = None,
+    node: Node, end: FourTuple, state: State, spec: RunSpec, settings: Mapping[str, str], *, hz: int
 ) -> EndForecast:
     """Both branches of one end, from its socket as it is now.
 
@@ -205,28 +198,34 @@ def forecast_end(
         spec: The run's.
         settings: The node's sysctls, as read.
         hz: Timer ticks per second.
-        rehearsed: What was said of the same end a while ago, where a cut does not wait: its options are taken as read.
 
     Raises:
         InvalidRun: the kernel does not list the socket.
     """
-    if rehearsed is not None:
-        now = _sample(node, end, spec)
-        return forecast(state, now, rehearsed.options, settings, hz=hz, writes_on=spec.writes_on)
-    sample = _sample(node, end, spec)
+    sample = sample_at_cut(node, end, spec)
     for _ in range(FORECAST_TRIES):
         options = spec.declared_options if node.name == "client" else None
         if sample is not None:
             options = node.socket_options(end.client.port, end.server.port)
         made = forecast(state, sample, options, settings, hz=hz, writes_on=spec.writes_on)
         # A prediction of a quarter of an hour takes its time, in which a keepalive probe may be answered.
-        before, sample = sample, _sample(node, end, spec)
+        before, sample = sample, sample_at_cut(node, end, spec)
         if not outdated(before, sample):
             break
     return made
 
 
-def _sample(node: Node, end: FourTuple, spec: RunSpec) -> SocketSample | None:
+def sample_at_cut(node: Node, end: FourTuple, spec: RunSpec) -> SocketSample | None:
+    """The end's socket as it is now; None where the run is about one that does not exist yet.
+
+    Args:
+        node: Where it is.
+        end: The flow with the node's own address first.
+        spec: The run's.
+
+    Raises:
+        InvalidRun: the kernel does not list it.
+    """
     sample = sample_of(node.sockets(), end)
     if sample is None and spec.connect_from is None:
         raise InvalidRun(f"The {node.name}'s kernel does not list {end}, the flow that was about to be cut.")

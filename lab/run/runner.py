@@ -25,7 +25,8 @@ from lab.run.conclude import Known, conclude, unfinished, write_timeline
 from lab.run.connect import Connecting
 from lab.run.cue import Cue
 from lab.run.findings import Findings
-from lab.run.forecast import EndForecast, forecast_end, read_settings
+from lab.run.forecast import read_settings
+from lab.run.foresight import Forecasts, Foresight
 from lab.run.noticing import has_told
 from lab.run.patience import Patience, Stopped
 from lab.run.proofs import named
@@ -79,7 +80,7 @@ class Run:
         self._patience = Patience(stop)
         self._start_gate = nullcontext() if start_gate is None else start_gate
         self._programs: dict[str, Process] = {}
-        self._rehearsed: Mapping[str, EndForecast] = {}
+        self._stated: Forecasts = {}
         """What was said of both ends before the line came that the cut follows."""
 
         self._wake = threading.Event()
@@ -164,20 +165,26 @@ class Run:
     def _run(self, stage: Stage) -> Record:
         testbed = stage.testbed
         agenda = Agenda(self.spec, testbed, self._programs, self._patience, self.observe)
-        flow = self._flow_at_cut(stage, agenda)
+        foresight = Foresight(self.spec, testbed, self._known.settings, self._known.hz or DEFAULT_HZ)
+        flow = self._flow_at_cut(stage, agenda, foresight)
         fault = self._make_ready(stage, flow)
         translations = {} if self.spec.uplink is None else translated(testbed.router)
-        forecasts = self._forecast(testbed, flow)
+        look = foresight.look(flow) if self._stated else None
+        forecasts = self._stated or self._state(foresight.forecast(flow))
         cut = testbed.router.cut(fault)
         self._know(cut=cut)
-        self._refuse_new_options(testbed, flow, forecasts)
         self._timeline.anchor(cut.done_at)
         self.observe("router", "cut", cut.done_at, flow=str(flow), direction=self.spec.direction.value)
         if self.spec.connect_from is not None:
             self._programs["client"] = start(self.spec.client, testbed.client)
+        if look is not None:
+            foresight.require_options(flow, forecasts)
         agenda.begin(fault, cut.done_at, self._cue(self.spec.heal_when, cut.began_at))
         until = self._watch(stage.testbed, flow, cut.done_at, forecasts, agenda)
         agenda.refuse_silence()
+        if look is not None:
+            forecasts = foresight.anew(forecasts, look)
+            self._know(forecasts=forecasts)
         watched = Watched(
             spec=self.spec,
             testbed=testbed,
@@ -199,7 +206,7 @@ class Run:
         self._tell_end(findings)
         return conclude(self._known, findings)
 
-    def _flow_at_cut(self, stage: Stage, agenda: Agenda) -> FourTuple:
+    def _flow_at_cut(self, stage: Stage, agenda: Agenda, foresight: Foresight) -> FourTuple:
         """Start the client, and wait until its flow is to be cut."""
         if self.spec.connect_from is not None:
             return hole_before_connect(stage, self.spec.connect_from)
@@ -210,16 +217,19 @@ class Run:
         if cue is None:
             connecting.await_time(agenda)
         else:
-            # Everything that can be done before the line is: what is left is looking at the flow once more, and
-            # forecasts that are known by then. The first one of a quarter of an hour takes half a second. A flow that
-            # is gone already is for whoever waits for the line to tell.
+            # Everything that can be done before the line is: what is left is looking at the flow once more.
             self._make_ready(stage, flow)
+            # A flow that is gone already is for whoever waits for the line to tell.
             with contextlib.suppress(InvalidRun):
-                self._rehearsed = self._forecast_ends(stage.testbed, flow)
+                self._stated = self._state(foresight.forecast(flow))
             cue.await_due(self._patience)
             assert cue.line is not None
             self.observe(cue.trigger.node, "line", cue.line.at, text=cue.line.text, then="cut")
-        return connecting.flow_at_cut(flow)
+        chosen = connecting.flow_at_cut(flow)
+        if chosen != flow:
+            # A newer one than was spoken of.
+            self._stated = {}
+        return chosen
 
     def _make_ready(self, stage: Stage, flow: FourTuple) -> Fault:
         """Have rules and samplers for this flow, and a capture that is old enough; nothing where they are there."""
@@ -237,9 +247,8 @@ class Run:
         """What waits for a line; None where none is waited for."""
         return None if trigger is None else Cue(trigger, self._programs[trigger.node], self._wake, since=since)
 
-    def _forecast(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
-        """State both branches of both ends, and put them on the timeline before the cut."""
-        forecasts = self._forecast_ends(testbed, flow)
+    def _state(self, forecasts: Forecasts) -> Forecasts:
+        """Put both branches of both ends on the timeline, and into the record of whatever comes."""
         self._know(forecasts=forecasts)
         for name, each in forecasts.items():
             for branch, give_up in (("sending", each.sending), ("idle", each.idle)):
@@ -254,40 +263,7 @@ class Run:
                 )
         return forecasts
 
-    def _forecast_ends(self, testbed: Testbed, flow: FourTuple) -> dict[str, EndForecast]:
-        """Both branches of both ends, as their kernels are now."""
-        hz = self._known.hz or DEFAULT_HZ
-        states = {"client": self.spec.client_state, "server": self.spec.server_state}
-        # At the server's end local and remote are the other way round.
-        tuples = {"client": flow, "server": FourTuple(client=flow.server, server=flow.client)}
-        return {
-            node.name: forecast_end(
-                node,
-                tuples[node.name],
-                states[node.name],
-                self.spec,
-                self._known.settings[node.name],
-                hz=hz,
-                rehearsed=self._rehearsed.get(node.name),
-            )
-            for node in inside(testbed, self.spec)
-        }
-
-    def _refuse_new_options(self, testbed: Testbed, flow: FourTuple, forecasts: Mapping[str, EndForecast]) -> None:
-        """See that options which were read before the line came were still the socket's.
-
-        Raises:
-            InvalidRun: a program has set others since.
-        """
-        for node in inside(testbed, self.spec) if self._rehearsed else ():
-            ports = [flow.client.port, flow.server.port]
-            now = node.socket_options(*(ports if node.name == "client" else reversed(ports)))
-            if now is not None and now != forecasts[node.name].options:
-                raise InvalidRun(f"The {node.name}'s program set socket options just before the cut.")
-
-    def _watch(
-        self, testbed: Testbed, flow: FourTuple, cut_at: float, forecasts: Mapping[str, EndForecast], agenda: Agenda
-    ) -> float:
+    def _watch(self, testbed: Testbed, flow: FourTuple, cut_at: float, forecasts: Forecasts, agenda: Agenda) -> float:
         """Act and heal on time, and watch until the fates are known; when that was, CLOCK_MONOTONIC."""
         ends = [
             EndWatch(node.name, forecasts[node.name], partial(node.track, flow)) for node in inside(testbed, self.spec)

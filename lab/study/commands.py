@@ -29,6 +29,7 @@ class Modules:
         "lab.live.client.wire_link",
         "lab.live.server.parts",
         "lab.live.server.program",
+        "lab.live.voice.rehearsed",
         "sqlite3",
         "websockets.asyncio.client",
         "websockets.asyncio.server",

@@ -55,7 +55,7 @@ N1 = Scenario(
         DETECTED,
         REFUSAL_HELD,
         ACCEPTANCE,
-        within(Quantity.RESULT_AGE_S, 30, 154, "N1: up to 154 s after the call", slack=5),
+        within(Quantity.RESULT_AGE_S, 30, 154, "N1: up to 154 s after the call", slack=5, digits=0),
         *booked(1, 1, "rule 7"),
     ),
     study="all refused while frozen (6, 8, 8); after the close accepted first try, 596 to 600 ms; result accepted up "
@@ -125,6 +125,7 @@ P4 = Scenario(
             490.0,
             "P4: a close at +489 s; B1: +479.0 to +479.4 s",
             slack=3.0,
+            digits=0,
             why="the silence is counted from the last message before the loss, which is the profile's rule",
         ),
         exactly(Quantity.DEAD_CODE, 1011, "P4: a 53-byte close (1011)"),

@@ -8,9 +8,6 @@ from lab.study.outcome import Values
 from lab.study.scenario import Count, Expected, Origin, Over, Quantity, Range, Scenario
 from lab.study.statistics import median
 
-DIGITS = 3
-"""The study gives milliseconds."""
-
 
 class Standing(enum.Enum):
     """How what came stands to what was expected."""
@@ -115,6 +112,11 @@ class Row:
         return (*self.problems, *(each.reason for each in self.findings if each.standing is not Standing.IN_RANGE))
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Why it did not pass."""
+        return (*self.problems, *(each.reason for each in self.findings if not each.standing.passed))
+
+    @property
     def double_bookings(self) -> int:
         """Bookings beyond the first, over all sessions."""
         return sum(max(each.total(Quantity.BOOKINGS) - 1, 0) for each in self.valid)
@@ -145,7 +147,8 @@ def _problems(scenario: Scenario, sessions: Sequence[Session]) -> Iterator[str]:
         yield "no session was run"
     for each in sessions:
         if each.invalid:
-            yield f"session {each.number + 1} is INVALID: {'; '.join(each.invalid)}"
+            at = "" if each.stuck is None else f"; its script got stuck at {each.stuck}"
+            yield f"session {each.number + 1} is INVALID: {'; '.join(each.invalid)}{at}"
         elif each.stuck is not None:
             yield f"session {each.number + 1} got stuck at {each.stuck}"
         elif each.refuted is not None:
@@ -207,8 +210,8 @@ def _has(session: Session, expected: Range) -> bool:
 
 def _beyond(expected: Range, value: float) -> float:
     """How far outside of the range a value lies."""
-    rounded = round(value, DIGITS)
-    return round(max(expected.low - rounded, rounded - expected.high, 0.0), DIGITS)
+    rounded = round(value, expected.digits)
+    return round(max(expected.low - rounded, rounded - expected.high, 0.0), expected.digits)
 
 
 def _sentence(expected: Range, judged: Sequence[float], standing: Standing) -> str:

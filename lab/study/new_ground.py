@@ -142,7 +142,7 @@ COMMIT_LATER = BR1.with_(
 )
 
 PENDING_DUPLICATE = COMMIT_LATER.with_(
-    id="BR1-pending-duplicate",
+    id="BR1-duplicate",
     title="as BR1 without the note, the backend commits after the call was issued again",
     lapsed=recovered(booking(hold=False), wait("tool_call"), wait("committed", 5.0)),
     policy={"note": False},
@@ -202,7 +202,7 @@ SPEECH_IN_THE_GAP = BR1.with_(
     study="",
     lapsed=(
         Variant(
-            (*booking(hold=False), CUT, say("follow-up"), *RECOVERED, watch(6.0), ask(), END), limit_s=100, longest_s=35
+            (*booking(hold=False), CUT, say("follow-up"), *RECOVERED, TOLD, TOLD, ask(), END), limit_s=100, longest_s=35
         ),
     ),
     replay_speech=True,
@@ -224,9 +224,9 @@ LIMIT_REACHED = Scenario(
     loss=Loss.FREEZE,
     lapsed=(
         Variant(
-            (*booking(hold=False), *AGAIN * 2, FREEZE, *RECOVERED, END),
-            limit_s=150,
-            longest_s=60,
+            (*booking(hold=False), *(FREEZE, *RECOVERED, watch(1.0)) * 2, FREEZE, *RECOVERED, END),
+            limit_s=120,
+            longest_s=35,
         ),
     ),
     prediction="Lost sessions stay locked and count: after two fallbacks three are held, and the third fallback is "
@@ -234,9 +234,8 @@ LIMIT_REACHED = Scenario(
     "so; one booking.",
     expects=(
         exactly(Quantity.ACCEPTED, 0, "rule 3", LAB),
-        exactly(Quantity.ANSWERED, 2, "the first two fallbacks", LAB),
         exactly(Quantity.GAVE_UP, 1, "the limit", LAB),
-        *booked(1, 2, "recovery 3", LAB),
+        *booked(1, None, "recovery 3", LAB),
     ),
     server=ServerPlan(settings={"concurrent_limit": LIMIT}),
 )

@@ -159,7 +159,7 @@ def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: P
     client = played.programs["client"] = start(casting.client(), testbed.client)
     client.listen(hearing.hear)
     until = patience.now() + casting.variant.limit_s
-    acts = _acts(testbed, played.programs)
+    acts = _acts(testbed, played.programs, patience)
     while True:
         hearing.wake.clear()
         for name, at in hearing.marks[len(played.marks) :]:
@@ -175,12 +175,12 @@ def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: P
         patience.pause(LOOK_S, hearing.wake)
 
 
-def _acts(testbed: Testbed, programs: Mapping[str, Process]) -> dict[str, Callable[[], object]]:
+def _acts(testbed: Testbed, programs: Mapping[str, Process], patience: Patience) -> dict[str, Callable[[], object]]:
     """What can be done here, by the name of the mark."""
     acts: dict[str, Callable[[], object]] = {Mark.MOVE_ADDRESS.value: testbed.move_client}
     if "proxy" in programs:
         for mark, answer in AGAIN.items():
-            acts[mark.value] = partial(_tell, programs["proxy"], mark.value, answer)
+            acts[mark.value] = partial(_tell, programs["proxy"], mark.value, answer, patience)
     return acts
 
 
@@ -190,8 +190,8 @@ def _obey(name: str, acts: Mapping[str, Callable[[], object]]) -> None:
     acts[name]()
 
 
-def _tell(proxy: Process, word: str, answer: str) -> None:
-    since = max((line.at for line in proxy.lines), default=0.0)
+def _tell(proxy: Process, word: str, answer: str, patience: Patience) -> None:
+    since = patience.now()
     try:
         proxy.write(word + "\n")
         line = proxy.wait_for_line(f'"event": ?"{answer}"', OBEYED_S, since=since)

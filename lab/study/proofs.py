@@ -5,6 +5,7 @@ As with a run of the lab, a session that cannot prove itself is INVALID, which i
 
 from collections.abc import Iterator
 
+from lab.study.ranges import MACHINE_S
 from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
 from lab.study.scenario import Loss
 
@@ -18,7 +19,7 @@ TIMED_OUT = "TCP timeout"
 def doubts(seen: Observed) -> tuple[str, ...]:
     """Why the session proves nothing; empty where it does."""
     of = reading_of(seen)
-    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of))
+    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of), *_late(of))
 
 
 def stuck(seen: Observed) -> str | None:
@@ -65,6 +66,17 @@ def _untold(of: Reading) -> Iterator[str]:
         at = float(loss["at"])
         if not any(at - 0.1 <= float(each["at"]) <= at + TOLD_WITHIN_S for each in _detached(of, before=at)):
             yield f"the server did not see the connection end within {TOLD_WITHIN_S:g} s"
+
+
+def _late(of: Reading) -> Iterator[str]:
+    """Whether a busy machine kept a program waiting, in the session's own time."""
+    done = of.first("done")
+    until = float("inf") if done is None else float(done["at"])
+    told = [float(each["by_s"]) for each in _server(of, "late") if float(each["at"]) <= until]
+    own = [float(each["late_most_s"]) for each in of.named("watchdog")]
+    for who, late_s in (("server", max(told, default=0.0)), ("assistant", max(own, default=0.0))):
+        if late_s > MACHINE_S:
+            yield f"the machine was too busy: the {who} ran {late_s:.2f} s late (at most {MACHINE_S:g})"
 
 
 def _server(of: Reading, name: str) -> list[Said]:

@@ -63,6 +63,7 @@ R2 = Scenario(
             3.1,
             "R2: 2.9 to 3.1 s after the commit",
             slack=1.5,
+            digits=1,
             why="the question is typed here, so that the answer comes earlier by what speaking it takes",
         ),
     ),

@@ -91,7 +91,8 @@ def run_spec(casting: Casting) -> RunSpec:
         profile=profile_named(variant.kernel.profile),
         sysctls=variant.kernel.sysctls,
         preload=casting.modules.preload,
-        cut_when=LineTrigger("client", _said(Mark.CUT), within_s=min(CUT_WITHIN_S, variant.limit_s)),
+        # A script that got stuck before its mark is over: there is nothing to wait for.
+        cut_when=LineTrigger("client", f"{_said(Mark.CUT)}|{DONE}", within_s=min(CUT_WITHIN_S, variant.limit_s)),
         heal_when=LineTrigger("client", _said(Mark.HEAL), within_s=variant.limit_s) if asked[Mark.HEAL] else None,
         end_when=LineTrigger("client", DONE),
         watch_s=variant.limit_s,

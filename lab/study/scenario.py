@@ -152,6 +152,9 @@ class Range:
     why: str = ""
     """What makes ours differ from the study's."""
 
+    digits: int = 3
+    """As many decimals as the source gives; values are judged when rounded to them."""
+
     def __post_init__(self) -> None:
         """Refuse ranges that nothing lies in, and tolerances without a reason.
 

@@ -85,10 +85,12 @@ def test_the_lab_s_image_holds_nothing_that_its_containers_do_not_run(engine: En
 
 
 def test_every_module_of_the_lab_in_there_can_be_imported(engine: Engine, images: dict[str, str]) -> None:
+    # google-genai is for whoever tests with it: its adapter is imported where it is.
     script = (
         "import importlib, pkgutil, lab\n"
         "names = [one.name for one in pkgutil.walk_packages(lab.__path__, 'lab.')]\n"
-        "[importlib.import_module(name) for name in names if not name.endswith('__main__')]\n"
+        "ends = ('__main__', 'genai', 'genai_messages')\n"
+        "[importlib.import_module(name) for name in names if not name.endswith(ends)]\n"
         "print(len(names))"
     )
 

@@ -78,6 +78,17 @@ def test_the_study_server_sends_eleven_copies_and_dies_within_what_the_study_saw
     assert 114 <= prediction.copy_times[-1].window_s[0] <= prediction.copy_times[-1].window_s[1] <= 118
 
 
+def test_the_study_server_thirty_times_as_fast_sends_ten_copies_and_dies_within_five_seconds() -> None:
+    fast = PROFILES["study-server-fast"]
+    prediction = predict(Situation(settings=fast.settings(), rto_s=0.0107))
+    assert prediction.copies[0] >= 9
+    assert prediction.copies[1] is not None
+    assert prediction.copies[1] <= 11
+    assert prediction.window_s is not None
+    assert 4.4 <= prediction.window_s[0] <= prediction.window_s[1] <= 5.0
+    assert {pin.sysctl for pin in fast.unmet(OLD_KERNEL)} >= {"net.ipv4.tcp_rto_max_ms"}
+
+
 def test_the_real_world_figure_is_that_of_the_defaults() -> None:
     compressed = Situation(settings=FAST.settings(), rto_s=0.204)
     assert real_world(compressed) == predict(Situation())

@@ -26,12 +26,16 @@ class Scene:
     proxy: Program
     port: int
     listener: socket.socket
+    made: int = 0
 
     def connect(self) -> tuple[socket.socket, socket.socket]:
         """A client's socket, and the server's end of the connection that the proxy made for it."""
         client = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
         server, _ = self.listener.accept()
         server.settimeout(TIMEOUT_S)
+        self.made += 1
+        # The kernels are quicker than the proxy: only from here on an end of one is no failure to connect.
+        self.proxy.wait_for("connected", self.made)
         return client, server
 
     def tell(self, word: str, event: str, count: int = 1) -> list[int]:

@@ -48,3 +48,14 @@ def test_where_a_script_got_stuck_is_said() -> None:
 
     assert stuck(made.observed) == "step 4 (ask): no answer within 30 s"
     assert stuck(r1().observed) is None
+
+
+def test_a_program_that_the_machine_kept_waiting_proves_nothing_of_times() -> None:
+    server = br1().serve(12.0, "late", by_s=0.4)
+    assistant = br1().say(15.05, "watchdog", looks=40, late_p99_s=0.3, late_most_s=0.31)
+    little = br1().serve(12.0, "late", by_s=0.12).say(15.05, "watchdog", looks=40, late_p99_s=0.1, late_most_s=0.1)
+    afterwards = br1().serve(20.0, "late", by_s=2.0)
+
+    assert doubts(server.observed) == ("the machine was too busy: the server ran 0.40 s late (at most 0.25)",)
+    assert doubts(assistant.observed) == ("the machine was too busy: the assistant ran 0.31 s late (at most 0.25)",)
+    assert doubts(little.observed) == doubts(afterwards.observed) == ()

@@ -53,6 +53,8 @@ SESSIONS: dict[str, Scenario] = {
     "freeze": scenario(
         Loss.FREEZE, TALK, mark(Mark.FREEZE), LOST, resume(0, 1), mark(Mark.UNFREEZE), watch(0.3), CLOSE_OLD, END
     ),
+    "freeze twice": scenario(Loss.FREEZE, TALK, mark(Mark.FREEZE), LOST, resume(0), mark(Mark.FREEZE), LOST, END),
+    "freeze nothing": scenario(Loss.FREEZE, TALK, mark(Mark.FREEZE), mark(Mark.FREEZE), watch(20), END),
     "address": scenario(Loss.ADDRESS, TALK, mark(Mark.MOVE_ADDRESS), LOST, resume(0), watch(0.5), END),
     "packet loss": scenario(Loss.PACKET_LOSS, TALK, mark(Mark.CUT), LOST, resume(0, 1), watch(2.0), END),
     "path back": scenario(
@@ -144,6 +146,14 @@ def test_a_frozen_connection_is_lost_and_new_ones_pass_until_it_thaws(stage: Sta
     assert judged(performed).valid, judged(performed).invalid
 
 
+def test_what_replaced_a_frozen_connection_can_be_frozen_as_well(stage: Stage) -> None:
+    performed = stage["freeze twice"]
+
+    assert performed.invalid is None
+    assert [each["connections"] for each in named(performed.proxy, "frozen")] == [[1], [2]]
+    assert len(named(performed.assistant, "lost")) == 2
+
+
 def test_an_address_that_is_gone_is_a_silent_loss(stage: Stage) -> None:
     performed = stage["address"]
 
@@ -195,6 +205,7 @@ def test_where_the_path_comes_back_the_heal_follows_its_mark_and_the_close_arriv
         ("server dies", "ended with status 3"),
         ("too slow", "The script was not over after 3 s"),
         ("too slow in the dark", "was not over in time"),
+        ("freeze nothing", "The proxy had no connection to freeze"),
     ],
 )
 def test_a_session_that_does_not_come_to_its_end_is_invalid_with_what_was_said_last(
@@ -204,7 +215,7 @@ def test_a_session_that_does_not_come_to_its_end_is_invalid_with_what_was_said_l
 
     assert performed.invalid is not None
     assert said in performed.invalid
-    assert "Its last lines" in performed.invalid
+    assert "Its last lines" in performed.invalid or name == "freeze nothing"
     assert performed.assistant
     assert not judged(performed).valid
 

@@ -47,7 +47,8 @@ not_sent         ``text`` that was typed without a connection
 answer           ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the question
 lapse            ``since``, ``factor``, ``server``: whether it was told
 told             ``word`` on standard input
-stuck            ``step`` (from 0), ``do``, ``why``: the script could not go on
+stuck            ``step`` (from 1; 0 is the first connection), ``do``, ``why``: the script could not go on
+defect           ``error``: something failed that nobody foresaw; the traceback is on standard error
 bookings         ``count``, ``rows``: the ground truth
 ledger           ``jobs``, ``due``: ids of results that were not sent
 watchdog         ``looks``, ``late_p99_s``, ``late_most_s``: how punctual it was

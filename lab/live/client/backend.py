@@ -3,13 +3,13 @@
 A job runs on whatever happens to the connection; who asked for it learns the end by a callback.
 """
 
-import asyncio
 import enum
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lab.live.client.background import Background
 from lab.live.client.bookings import Booking, BookingError, Bookings
 from lab.live.client.judging import Saying
 from lab.live.clock import Clock
@@ -73,6 +73,7 @@ class Backend:
     Args:
         bookings: Where they are committed.
         clock: Session time.
+        background: Where its jobs run.
         ended: Told how each job ended.
         commit_after_s: From the call to the commit, session seconds.
         fault: What is wrong with it.
@@ -82,6 +83,7 @@ class Backend:
         self,
         bookings: Bookings,
         clock: Clock,
+        background: Background,
         ended: Callable[[Outcome], None],
         *,
         commit_after_s: float = COMMIT_AFTER_S,
@@ -93,7 +95,7 @@ class Backend:
         self._commit_after_s = commit_after_s
         self._fault = fault
         self._works: dict[int, _Work] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = background
         if fault is Fault.FULL_DISK:
             bookings.fill_disk()
 
@@ -101,9 +103,7 @@ class Backend:
         """Accept a job; it is committed later."""
         work = self._works[job.number] = _Work(self._clock.now())
         if self._fault is not Fault.NEVER:
-            task = asyncio.get_running_loop().create_task(self._run(job, work))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._background.start(self._run(job, work))
 
     def truth(self, at: float) -> Saying:
         """What a truthful answer to "Did you book it?" said at an instant of session time."""
@@ -117,9 +117,7 @@ class Backend:
 
     async def stop(self) -> None:
         """Forget what is not committed yet."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     async def _run(self, job: Job, work: _Work) -> None:
         await self._clock.sleep_until(work.began_t + self._commit_after_s)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from lab.live.client.backend import Backend, Outcome
+from lab.live.client.background import Background
 from lab.live.client.bookings import Bookings
 from lab.live.client.events import Events
 from lab.live.client.lines import Line
@@ -42,7 +43,9 @@ class Calls:
         """Results are kept back."""
 
         self.ledger = Ledger(dedupe=options.policy.dedupe)
-        self.backend = Backend(bookings, clock, self._ended, commit_after_s=options.commit_after_s, fault=options.fault)
+        self.backend = Backend(
+            bookings, clock, Background(events), self._ended, commit_after_s=options.commit_after_s, fault=options.fault
+        )
         self.on_ended: list[Callable[[], None]] = []
         """Told when a job has ended and its result, if it could be, was sent."""
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lab.live.client.background import Background
 from lab.live.client.events import Events
 from lab.live.client.lines import Line, LineEars, Listener, Loss
 from lab.live.client.link import Address, Ears, Failed, Link, Phase, Refused
@@ -46,6 +47,7 @@ class Connections:
         self._clock = clock
         self._events = events
         self._listener = listener
+        self._background = Background(events)
         self._attempts: list[Line] = []
         self.lines: list[Line] = []
         """Every one that was adopted, oldest first."""
@@ -108,18 +110,18 @@ class Connections:
         line.heard_at = time.monotonic()
         line.watchdog = self._watchdog(line.heard_at)
         self.lines.append(line)
-        loop = asyncio.get_running_loop()
-        line.tasks = [loop.create_task(self._pump(line)), loop.create_task(self._guard(line))]
+        self._background.start(self._pump(line))
+        line.guard = self._background.start(self._guard(line))
 
     def reuse(self, line: Line) -> None:
         """Go on with a lost line whose path is back."""
         line.lost, line.path_back = None, False
         self.lines.remove(line)
-        for task in line.tasks[1:]:
-            task.cancel()
+        if line.guard is not None:
+            line.guard.cancel()
         self.lines.append(line)
         line.watchdog = self._watchdog(time.monotonic())
-        line.tasks[1:] = [asyncio.get_running_loop().create_task(self._guard(line))]
+        line.guard = self._background.start(self._guard(line))
 
     def close(self, line: Line, code: int) -> None:
         """Queue a close frame on a line; its end is then nobody's loss. On a dead path it never leaves."""
@@ -152,10 +154,7 @@ class Connections:
         for line in self._attempts:
             line.wanted_end = True
             line.link.abort()
-        tasks = [task for line in self.lines for task in line.tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.stop()
 
     def connected(self, line: Line, local: Address, remote: Address) -> None:
         """TCP stands."""

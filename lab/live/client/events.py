@@ -37,12 +37,18 @@ class Events:
         self._out = out
         self._changed = asyncio.Event()
         self.log: list[Event] = []
+        self.unheard = False
+        """Whoever read them has gone; the conversation goes on."""
 
     def tell(self, name: str, /, **fields: Any) -> Event:
         """Say an event now."""
         at = time.monotonic()
         event = Event(name, at, self._clock.session(at), fields)
-        self._out(name, at=at, t=round(event.t, 6), **fields)
+        if not self.unheard:
+            try:
+                self._out(name, at=at, t=round(event.t, 6), **fields)
+            except BrokenPipeError:
+                self.unheard = True
         self.log.append(event)
         self._changed.set()
         self._changed = asyncio.Event()

@@ -74,6 +74,8 @@ class GenaiLink:
         self._client = client
         self._ears = ears
         self._made: TappedConnection | None = None
+        self._connecting: asyncio.Task[Any] | None = None
+        self._unwanted = False
         self._context: contextlib.AbstractAsyncContextManager[Any] | None = None
         self._inbox = Inbox()
         self._outbox = Outbox()
@@ -96,17 +98,21 @@ class GenaiLink:
     async def connect(self, setup: Setup) -> None:
         """Connect, send the setup, wait for its answer. See ``Link``."""
         _dialling.set(self)
+        if self._unwanted:
+            raise Failed("aborted before it began", self._phase)
+        self._connecting = asyncio.current_task()
         try:
             self._context = self._client.aio.live.connect(model=setup.model, config=config_of(setup))
             session = await self._entered(self._context)
         except BaseException as error:
+            self._connecting = None
             self.abort()
             if (meant := _outcome_of(error, self.phase)) is None:
                 raise
             raise meant from error
         made = self._made
         assert made is not None
-        self._phase = Phase.OPEN
+        self._phase, self._connecting = Phase.OPEN, None
         self._inbox.put(ServerMessage(setup_complete=SetupComplete(session.session_id)))
         loop = asyncio.get_running_loop()
         writing = self._outbox.write(lambda message: put(session, message), made)
@@ -127,13 +133,16 @@ class GenaiLink:
         return None if self._made is None else self._made.unacknowledged(now)
 
     def abort(self) -> None:
-        """End the TCP connection now."""
-        if self._made is not None:
+        """End the TCP connection, or the attempt at one, now."""
+        if self._made is not None and self._made.stands:
             self._made.abort()
+        elif self._connecting is not None:
+            self._connecting.cancel()
+        self._unwanted = True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Queue a close frame, wait in the background."""
-        if self._made is not None:
+        if self._made is not None and self._made.stands:
             self._made.close_behind(code, reason)
 
     def __aiter__(self) -> AsyncIterator[ServerMessage]:
@@ -164,9 +173,10 @@ class GenaiLink:
         try:
             return await asyncio.shield(entering)
         except asyncio.CancelledError:
-            if self._made is None or self._phase is Phase.CONNECT:
+            if self._made is not None and self._made.stands:
+                self._made.abort()
+            else:
                 entering.cancel()
-            self.abort()
             await asyncio.gather(entering, return_exceptions=True)
             raise
 

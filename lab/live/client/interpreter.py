@@ -12,6 +12,9 @@ from lab.live.clock import Clock
 
 T = TypeVar("T")
 
+PASSIVE = (steps.Await, steps.Watch, steps.HoldResult, steps.LapseTime)
+"""Steps that cause nothing that anybody waits for: what came before them still counts."""
+
 
 class Stuck(Exception):
     """A step waited for what did not come."""
@@ -76,13 +79,14 @@ class Interpreter:
 
     async def run(self, script: Sequence[steps.Step]) -> bool:
         """Carry out the steps and say the account; whether all of them could be."""
+        numbered = list(enumerate(script, 1))
         if not script or not isinstance(script[0], steps.Connect):
-            script = [steps.Connect(), *script]
+            numbered.insert(0, (0, steps.Connect()))
         ok = True
-        for number, step in enumerate(script):
+        for number, step in numbered:
             if isinstance(step, steps.End):
                 break
-            if not isinstance(step, steps.Await | steps.Watch):
+            if not isinstance(step, PASSIVE):
                 self._after = len(self._events.log)
             try:
                 await self._perform(step)
@@ -90,6 +94,7 @@ class Interpreter:
                 self._events.tell("stuck", step=number, do=step.do, why=str(error))
                 ok = False
                 break
+        ok = ok and all(event.name != "defect" for event in self._events.log)
         self._actor.account()
         self._events.tell("done", ok=ok)
         return ok

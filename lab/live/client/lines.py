@@ -44,7 +44,8 @@ class Line:
     wanted_end: bool = False
     """Its end is this side's own doing."""
 
-    tasks: "list[asyncio.Task[None]]" = field(default_factory=list)
+    guard: "asyncio.Task[None] | None" = None
+    """The watchdog at work."""
 
     @property
     def live(self) -> bool:

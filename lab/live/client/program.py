@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -56,6 +57,8 @@ async def run(options: Options, *, events: Events | None = None, clock: Clock | 
         quit_.cancel()
         await asyncio.gather(script, quit_, return_exceptions=True)
         await assistant.stop()
+        if events.unheard:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end.
 
 
 async def perform(options: Options, *, events: Events, clock: Clock) -> bool:

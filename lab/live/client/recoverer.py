@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Protocol
 
+from lab.live.client.background import Background
 from lab.live.client.connections import Connections
 from lab.live.client.events import Events
 from lab.live.client.lines import Line
@@ -69,7 +70,7 @@ class Recoverer:
         self._conversant = conversant
         self._machine = Recovery(policy)
         self._lines: dict[int, Line] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background(events)
         self._changed = asyncio.Event()
         self._closed = False
 
@@ -111,9 +112,7 @@ class Recoverer:
 
     async def stop(self) -> None:
         """End what is in the background."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     def _follow(self) -> Line | None:
         """The line in use, as the machine's connection; a script may have adopted it by itself."""
@@ -160,9 +159,7 @@ class Recoverer:
         self._changed.set()
 
     def _begin(self, attempt: int, handle: str | None) -> None:
-        task = asyncio.get_running_loop().create_task(self._dial(attempt, handle))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background.start(self._dial(attempt, handle))
 
     async def _dial(self, attempt: int, handle: str | None) -> None:
         try:

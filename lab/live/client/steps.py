@@ -44,7 +44,8 @@ class Type:
 class Await:
     """Wait for an event of the assistant's own, and then so long after the instant of that event.
 
-    Events count that came since the last acting step began, and after the event that the last wait found.
+    Events count that came since the last step began that can cause one (so not since a wait, ``watch``,
+    ``hold-result`` or ``lapse``), and after the event that the last wait found.
     """
 
     do: ClassVar[str] = "await"

@@ -33,12 +33,14 @@ class TappedConnection(ClientConnection):
         self._closing: asyncio.Task[None] | None = None
         self._acknowledgements = Acknowledgements()
         self._lost_by: Exception | None = None
+        self._stands = False
         self.aborted = False
         """Ended from here without a close frame."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TCP, and TLS where there is some, stand."""
         super().connection_made(transport)
+        self._stands = True
         self._ears.connected(_address(transport, "sockname"), _address(transport, "peername"))
 
     def data_received(self, data: bytes) -> None:
@@ -65,6 +67,11 @@ class TappedConnection(ClientConnection):
         """Close the socket at once."""
         self.aborted = True
         self.transport.abort()
+
+    @property
+    def stands(self) -> bool:
+        """Whether TCP, and TLS where there is some, have come to stand."""
+        return self._stands
 
     def unacknowledged(self, now: float) -> float | None:
         """Since when octets are unacknowledged by the peer's kernel."""

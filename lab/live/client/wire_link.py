@@ -9,7 +9,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from lab.live.client.inbox import Inbox
-from lab.live.client.link import Address, Ears, Ending, Phase
+from lab.live.client.link import Address, Ears, Ending, Failed, Phase
 from lab.live.client.outbox import Outbox
 from lab.live.client.outcomes import CONNECT_OPTIONS, outcome_of
 from lab.live.client.tap import TappedConnection
@@ -35,6 +35,8 @@ class WireLink:
         self._ssl = ssl
         self._headers = headers or {}
         self._made: TappedConnection | None = None
+        self._connecting: asyncio.Task[Any] | None = None
+        self._unwanted = False
         self._inbox = Inbox()
         self._outbox = Outbox()
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,6 +55,9 @@ class WireLink:
 
     async def connect(self, setup: Setup) -> None:
         """Connect, send the setup, wait for its answer. See ``Link``."""
+        if self._unwanted:
+            raise Failed("aborted before it began", self._phase)
+        self._connecting = asyncio.current_task()
         try:
             await connect(
                 self._url,
@@ -68,11 +73,12 @@ class WireLink:
             self._phase = Phase.SETUP
             await self._set_up(made, setup)
         except BaseException as error:
+            self._connecting = None
             self.abort()
             if (meant := outcome_of(error, self._phase)) is None:
                 raise
             raise meant from error
-        self._phase = Phase.OPEN
+        self._phase, self._connecting = Phase.OPEN, None
         loop = asyncio.get_running_loop()
         writing = self._outbox.write(lambda message: _put(made, message), made)
         self._tasks = [loop.create_task(self._read(made)), loop.create_task(writing)]
@@ -92,13 +98,16 @@ class WireLink:
         return None if self._made is None else self._made.unacknowledged(now)
 
     def abort(self) -> None:
-        """End the TCP connection now."""
-        if self._made is not None:
+        """End the TCP connection, or the attempt at one, now."""
+        if self._made is not None and self._made.stands:
             self._made.abort()
+        elif self._connecting is not None:
+            self._connecting.cancel()
+        self._unwanted = True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Queue a close frame, wait in the background."""
-        if self._made is not None:
+        if self._made is not None and self._made.stands:
             self._made.close_behind(code, reason)
 
     def __aiter__(self) -> AsyncIterator[ServerMessage]:

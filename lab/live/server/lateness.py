@@ -3,16 +3,25 @@
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 
 EVERY_S = 0.05
+TOLD_S = 0.1
+"""A lateness above this is told at once: whatever was due then came later by it."""
+
 KEPT = 12_000
 """Ten minutes of looks."""
 
 
 class Lateness:
-    """Looks at the loop twenty times a second."""
+    """Looks at the loop twenty times a second.
 
-    def __init__(self) -> None:
+    Args:
+        tell: Given every lateness that is worth a word, seconds.
+    """
+
+    def __init__(self, tell: Callable[[float], object] = lambda _: None) -> None:
+        self._tell = tell
         self._late: deque[float] = deque(maxlen=KEPT)
         self._timer: asyncio.TimerHandle | None = None
 
@@ -31,7 +40,10 @@ class Lateness:
         self._late.clear()
 
     def _look(self, due: float) -> None:
-        self._late.append(time.monotonic() - due)
+        late_s = time.monotonic() - due
+        self._late.append(late_s)
+        if late_s > TOLD_S:
+            self._tell(late_s)
         self.start()
 
     def figures(self) -> dict[str, float | int | None]:

@@ -60,7 +60,9 @@ class Options:
     """For wss."""
 
     status_port: int | None = None
-    status_host: str = ""
+    status_host: str | None = None
+    """Address to listen on, None for all."""
+
     ca: Path | None = None
     """Folder of the authority; needed for wss."""
 
@@ -106,7 +108,7 @@ class Serving:
         self._options = options
         self._doors = doors
         self._ear = ear
-        self._lateness = Lateness()
+        self._lateness = Lateness(shell.late)
 
     def port(self, scheme: str) -> int | None:
         """The port of ws or wss, None where it is not served."""
@@ -180,11 +182,13 @@ class Serving:
         if lines:
             await asyncio.wait([asyncio.ensure_future(line.wait_closed()) for line in lines], timeout=FAREWELL_S)
         for server in servers:
-            for task in server.handler_tasks:
+            for task in _handlers(server):
                 task.cancel()
         for line in lines:
             line.give_up("the server ended")
-        await asyncio.sleep(0)
+        # The doors are closed after this, and websockets before its version 17 looks at them until it is done.
+        if servers:
+            await asyncio.wait([asyncio.ensure_future(server.wait_closed()) for server in servers], timeout=FAREWELL_S)
         self.shell.ticker.stop()
 
 
@@ -235,6 +239,13 @@ def _house(options: Options, parts: Parts) -> House:
         model=lambda profile, setup: parts.model(profile, setup, draw),
         speech=parts.speech,
     )
+
+
+def _handlers(server: Server) -> list["asyncio.Task[None]"]:
+    """The tasks of its connections, those in their handshakes too; their name differs by websockets' version."""
+    if (tasks := getattr(server, "handler_tasks", None)) is not None:
+        return list(tasks)
+    return list(getattr(server, "handlers", {}).values())
 
 
 async def _until_over(connection: ServerConnection) -> None:

@@ -95,6 +95,10 @@ class Shell:
         """An utterance was understood."""
         self._do(self.house.heard(session, text, now=self.clock.now()))
 
+    def late(self, by_s: float) -> None:
+        """The event loop was this late."""
+        self._tell("late", {"by_s": round(by_s, 3)})
+
     def lapse(self, lapse: Lapse) -> None:
         """Let session time run differently.
 

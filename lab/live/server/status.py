@@ -21,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from lab.live.protocol.closing import INTERNAL_ERROR, Closing
+from lab.live.server.door import Door, listen
 from lab.live.server.shell import Shell
 from lab.live.timelapse import Lapse
 
@@ -37,18 +38,18 @@ class StatusPort:
     Args:
         shell: Whose.
         report: All of ``GET /status``; called in the event loop.
-        host: Address to listen on.
+        host: Address to listen on, None for all.
         port: 0 takes a free one.
 
     Raises:
         OSError: the port is taken.
     """
 
-    def __init__(self, shell: Shell, report: Callable[[], dict[str, Any]], host: str, port: int) -> None:
+    def __init__(self, shell: Shell, report: Callable[[], dict[str, Any]], host: str | None, port: int) -> None:
         self._shell = shell
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._server = _Server((host, port), _handler(self))
+        self._server = _Server(listen(host, port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="status", daemon=True)
         self._thread.start()
 
@@ -108,8 +109,16 @@ class StatusPort:
 
 
 class _Server(ThreadingHTTPServer):
+    """On a door of the lab's: of both families, and with few half-open requests."""
+
     daemon_threads = True
-    request_queue_size = 128
+
+    def __init__(self, door: Door, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("", 0), handler, bind_and_activate=False)
+        self.socket.close()
+        door.setblocking(True)
+        self.socket = door
+        self.server_address = door.getsockname()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away in mid-request is no news."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from lab.live.client.assistant import Assistant
@@ -59,13 +59,13 @@ class Acted:
 
 
 @contextlib.asynccontextmanager
-async def acting(url: str, **options: Any) -> AsyncIterator[Acted]:
+async def acting(url: str, *, clips: Callable[[str], Clip] = CLIPS.__getitem__, **options: Any) -> AsyncIterator[Acted]:
     """An assistant that talks to a server, ended with the block."""
     clock = Clock()
     events = Events(clock, lambda *_, **__: None)
     options = {"text": True, "commit_after_s": 0.05, **options}
     made = Options(url=url, **options)
-    acted = Acted(Assistant(made, dialer(made), CLIPS.__getitem__, clock, events), events)
+    acted = Acted(Assistant(made, dialer(made), clips, clock, events), events)
     try:
         yield acted
     finally:

@@ -104,6 +104,23 @@ def test_quit_ends_a_script_that_is_under_way() -> None:
     asyncio.run(scenario())
 
 
+def test_it_goes_on_when_nobody_reads_its_lines() -> None:
+    script = '[{"do": "watch", "for": 0.2}]'
+
+    async def scenario() -> None:
+        async with serving(FakeServer()) as server:
+            process = await asyncio.create_subprocess_shell(
+                f"{sys.executable} -m lab.live.client --url {server.url} --script '{script}' </dev/null | true",
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, said = await asyncio.wait_for(process.communicate(), DEADLINE_S)
+
+            assert said == b""
+            assert server.closes == [None]
+
+    asyncio.run(scenario())
+
+
 def test_an_interrupt_is_130_without_a_traceback() -> None:
     script = '[{"do": "watch", "for": 600}]'
 

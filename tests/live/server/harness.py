@@ -124,3 +124,10 @@ def upgrade(server: Serving) -> bytes:
         "",
     ]
     return "\r\n".join(lines).encode()
+
+
+def masked(message: object) -> bytes:
+    """A client's text frame; the mask is zero."""
+    payload = json.dumps(message).encode()
+    assert len(payload) < 126
+    return bytes([0x81, 0x80 | len(payload)]) + bytes(4) + payload

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import resource
 import socket
@@ -22,6 +21,7 @@ from tests.live.server.harness import (
     SETUP,
     closed,
     hear,
+    masked,
     parts,
     resume,
     say,
@@ -184,13 +184,6 @@ def test_a_client_that_never_reads_is_given_up_before_the_memory_is(
 
     asyncio.run(scenario())
     assert "octets unread by the client" in capsys.readouterr().out
-
-
-def masked(message: object) -> bytes:
-    """A client's text frame; the mask is zero."""
-    payload = json.dumps(message).encode()
-    assert len(payload) < 126
-    return bytes([0x81, 0x80 | len(payload)]) + bytes(4) + payload
 
 
 def test_ten_thousand_half_open_handshakes_keep_nobody_out(tmp_path: Path) -> None:

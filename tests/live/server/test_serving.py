@@ -4,13 +4,16 @@ import asyncio
 import json
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
+from lab.live.protocol.messages import SessionResumption, Setup
 from lab.live.protocol.paths import developer
 from lab.live.server.serving import Serving
 from lab.live.timelapse import Lapse
@@ -18,8 +21,10 @@ from tests.live.server.harness import (
     HOST,
     PROMPT,
     SETUP,
+    SOON_S,
     closed,
     hear,
+    masked,
     reset,
     resume,
     say,
@@ -232,3 +237,56 @@ def test_a_client_that_is_gone_does_not_keep_the_server_from_ending() -> None:
         return raw
 
     asyncio.run(asyncio.wait_for(scenario(), 10))
+
+
+def test_over_tls_the_close_that_refuses_takes_53_octets_as_the_study_saw(tmp_path: Path) -> None:
+    async def scenario() -> bytes:
+        async with served(tls_port=0, ca=tmp_path / "ca") as server:
+            trust = ssl.create_default_context(cafile=str(server.authority))
+            raw = await asyncio.to_thread(socket.create_connection, (HOST, server.port("wss") or 0))
+            with raw:
+                return await asyncio.to_thread(refused, raw, trust, server)
+
+    def refused(raw: socket.socket, trust: ssl.SSLContext, server: Serving) -> bytes:
+        """The last octets that came before the end, as they were on the wire."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trust.wrap_bio(incoming, outgoing, server_hostname=HOST)
+        raw.settimeout(SOON_S)
+        came = [b""]
+
+        def go_on(act: Callable[[], Any]) -> Any:
+            while True:
+                try:
+                    return act()
+                except ssl.SSLWantReadError:
+                    raw.sendall(outgoing.read())
+                    came.append(raw.recv(65536))
+                    incoming.write(came[-1])
+
+        go_on(client.do_handshake)
+        client.write(upgrade(server))
+        assert b"101" in go_on(lambda: client.read(4096))
+        client.write(masked(resume("nobody")))
+        frame = go_on(lambda: client.read(4096))
+        assert frame[:4] == bytes([0x88, 29]) + (1011).to_bytes(2)
+        return came[-1]
+
+    record = asyncio.run(scenario())
+    first_record = 5 + int.from_bytes(record[3:5])
+    assert first_record == 53
+
+
+def test_sessions_many_at_once_are_told_without_holding_up_the_loop() -> None:
+    """A status of 300 sessions takes a small part of what a watchdog would notice."""
+
+    async def scenario() -> float:
+        async with served() as server:
+            for number in range(300):
+                server.shell.house.opened(1000 + number, now=0)
+                setup = Setup("m", session_resumption=SessionResumption())
+                server.shell.house.receive(1000 + number, setup, now=0)
+            began = time.process_time()
+            assert len(server.report()["sessions"]) == 300
+            return time.process_time() - began
+
+    assert asyncio.run(scenario()) < 0.1

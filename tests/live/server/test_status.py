@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sqlite3
 import time
 import urllib.error
@@ -98,6 +99,21 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
                 assert answer[1]["error"]
             assert (await ask(server, "/lapse", {"factor": 2}, Origin="http://page.example"))[0] == 403
             assert server.shell.clock.factor == 1
+
+    asyncio.run(scenario())
+
+
+def test_it_listens_on_both_families_where_no_address_is_named() -> None:
+    async def scenario() -> None:
+        async with served(status_port=0, status_host=None) as server:
+            for host in ("127.0.0.1", "[::1]") if socket.has_dualstack_ipv6() else ("127.0.0.1",):
+                url = f"http://{host}:{server.status_port}/healthz"
+                assert json.loads(await asyncio.to_thread(fetch, url)) == {"ok": True}
+
+    def fetch(url: str) -> bytes:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            found: bytes = answer.read()
+            return found
 
     asyncio.run(scenario())
 

@@ -22,8 +22,11 @@ def test_it_holds_the_code_that_runs_in_containers_and_no_other() -> None:
     assert {"lab/__init__.py", "lab/core/flow.py", "lab/testbed/docker/inner/inside.py", "lab/programs/client.py"} <= {
         *found
     }
+    assert {"lab/live/client/program.py", "lab/live/voice/clips/book.wav", "lab/live/voice/grammar.jsgf"} <= {*found}
     assert [
-        one for one in found if one.startswith(("lab/cli", "lab/run", "lab/report", "lab/experiments", "tests"))
+        one
+        for one in found
+        if one.startswith(("lab/cli", "lab/run", "lab/report", "lab/study", "lab/experiments", "tests"))
     ] == []
     assert [one for one in found if "__pycache__" in one] == []
 

@@ -22,8 +22,11 @@ OVERRIDE = "LAB_IMAGE"
 BUILD = "lab image build"
 """The fix for an image that is missing or old."""
 
-CODE = ("__init__.py", "py.typed", "core", "control", "pcap", "programs", "testbed")
+CODE = ("__init__.py", "py.typed", "core", "control", "live", "pcap", "programs", "testbed")
 """What of the package runs in containers; ``.dockerignore`` names the same."""
+
+KINDS = frozenset({".py", ".typed", ".wav", ".txt", ".jsgf"})
+"""Files of it: code, and the clips, their words and the grammar of live sessions."""
 
 RECIPE = Path("testbed/docker/recipe")
 """Where a wheel keeps ``FILES``, in the package."""
@@ -93,7 +96,7 @@ def code_files() -> Iterator[Path]:
         place = root / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             relative = path.relative_to(root)
-            if path.is_file() and path.suffix in {".py", ".typed"} and RECIPE not in relative.parents:
+            if path.is_file() and path.suffix in KINDS and RECIPE not in relative.parents:
                 yield relative
 
 

@@ -1,0 +1,79 @@
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lab.cli.live_matrix import DONE, INVALID, REFUTED, exit_code, progress_line
+from lab.study.judgement import Row, Session, judge_row
+from lab.study.matrix import Progress
+from lab.study.scenarios import SCENARIOS, find
+from tests.study.streams import b1, br1
+
+
+def row(name: str, *sessions: Session) -> Row:
+    return judge_row(find(name), sessions, real=False)
+
+
+GOOD = row("BR1", br1().session("BR1"))
+WRONG = row("BR1", br1(count=2).session("BR1"))
+UNPROVEN = row("B1", b1().session("B1", 0), b1(told=True).session("B1", 1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([GOOD], DONE),
+        ([GOOD, WRONG], REFUTED),
+        ([GOOD, UNPROVEN], INVALID),
+        ([UNPROVEN, WRONG], REFUTED),
+        ([row("B1", b1(told=True).session("B1"))], INVALID),
+        ([row("BR1", br1(count=2).session("BR1", 0), dataclasses.replace(br1().session("BR1", 1), invalid=("x",)))],
+         REFUTED),
+    ],
+)  # fmt: skip
+def test_the_exit_code_tells_what_is_wrong_from_what_is_not_proven(rows: list[Row], code: int) -> None:
+    assert exit_code(rows) == code
+
+
+def test_progress_says_how_far_it_is_and_what_just_ended() -> None:
+    session = br1().session("BR1", 2, took_s=25.31)
+
+    assert progress_line(Progress(3, 43, 0, session)) == "3 of 43 sessions: BR1 session 3 in 25.3 s"
+    unproven = dataclasses.replace(session, invalid=("the bystander noticed",))
+    assert (
+        progress_line(Progress(4, 43, 2, unproven)) == "4 of 43 sessions, 2 run again: BR1 session 3 INVALID in 25.3 s"
+    )
+
+
+def lab(*argv: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "lab", *argv], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_without_a_name_the_scenarios_are_listed() -> None:
+    done = lab("live", "run")
+
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in SCENARIOS)
+
+
+def test_a_scenario_that_there_is_not_gets_the_nearest_before_anything_starts() -> None:
+    done = lab("live", "run", "BR4")
+
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr
+    assert lab("live", "study", "--only", "Q7").returncode == 2
+
+
+def test_one_session_is_run_and_its_row_is_the_only_thing_on_standard_output(tmp_path: object) -> None:
+    done = lab("live", "run", "P1", "--json", "--out", f"{tmp_path}/run")
+    if done.returncode == 5:
+        pytest.skip(done.stderr)
+
+    shown = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert (shown["scenario"], shown["n"], shown["in_range"], shown["double_bookings"]) == ("P1", 1, True, 0)
+    assert "1 of 1 sessions: P1 session 1" in done.stderr

@@ -1,0 +1,1 @@
+"""Clients of others, unmodified, against the lab's session server in the lab's testbed."""
