@@ -146,10 +146,10 @@ def _settling(rows: Sequence[Row]) -> Iterator[str]:
     swept = [row for row in rows if row.scenario.group is Group.SWEEP and row.valid]
     if not swept:
         return
-    yield "## Where an idle abort frees the session"
+    yield "## What the sweep says"
     agreeing = [f"{_settle_s(row):g}" for row in swept if agrees_with_study(row)]
     wrong = [f"{_settle_s(row):g}" for row in swept if not row.passed]
-    edge = f"all but {', '.join(wrong)} s" if wrong else "every settle time"
+    edge = f"all but {', '.join(wrong)} s" if wrong else "every one above 0"
     yield (
         "The study saw a refusal at once and none at about 1.5 s. Of the settle times that were swept these show a "
         f"client the same: {', '.join(agreeing) or 'none'} s. With {edge}, an attempt 0.15 s before its end was "
