@@ -28,7 +28,7 @@ from lab.live.voice.clips import load
 SAID = ("book", "asked", "follow-up", "thanks")
 """Clips, one after another, each with a second of silence behind it: who speaks, speaks all the time."""
 
-OPENING = 20
+OPENING = 50
 """Sessions that are set up at once."""
 
 SETUP_S = 60.0
