@@ -17,8 +17,8 @@ Every figure stands beside one that was measured in the same run, in turns where
 its load are no property of the lab. Medians, with the middle half of the measurements in brackets.
 
 `make bench` measures all of it and prints this table; `make bench BENCH_OUT=docs/bench.md` writes this page. It takes
-ten to fifteen minutes, most of them tshark's and the study's; `-k 'not real'` spares the longest part. Without an engine and the lab's images (`lab image build`) the rows about
-containers are missing.
+ten to fifteen minutes, most of them tshark's and the study's with real waits (`-k "not real"` leaves those out).
+Without an engine and the lab's images (`lab image build`) the rows about containers are missing.
 
 Measured on: {machine} when it began.
 
@@ -41,10 +41,10 @@ Measured on: {machine} when it began.
   The flows of ordinary runs, a few segments per second, lose none.
 - A death is dated to half the interval between the last look that saw the socket and the first that did not.
 - The assistants' sessions are the lab's own links with their watchdogs (a ping every 0.5 s, lost after 2 s), all in one
-  process beside the server's. A tenth of them speak all the time, in real time and with answers and bookings; the others
+  process beside the server's. A tenth of them speak all the time, in real time, with answers and bookings; the others
   send pings alone, as most do at any time. A deadline is an instant at which a watchdog wants to look; it is late by
-  what the clients' loop is. What the server's loop is late by shows in the pongs, and slow pongs make a watchdog
-  patient. When the server stops, in the way a frozen path would look, each watchdog has a last deadline.
+  what the clients' loop is late by. How late the server's is shows in the pongs; slow pongs make a watchdog patient.
+  When the server is stopped, which looks as a frozen path does, each watchdog has a last deadline to meet.
 - In the search for how many one server holds, a hundred sessions have watchdogs, and the others are ready-made frames,
   so that the server is full first. It holds them while 99 % of deadlines and of pongs are within 0.1 s of theirs and
   no watchdog is alarmed.
