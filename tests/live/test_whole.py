@@ -120,6 +120,22 @@ class Wholes(RuleBasedStateMachine):
         """Whether new connections pass."""
         self.whole.outage = outage
 
+    @rule(then=SHORT)
+    def black_out(self, then: float) -> None:
+        """Nothing passes, on any connection."""
+        self.whole.outage = True
+        for wire in self.whole.wires.values():
+            wire.dark = True
+        self.whole.advance(then)
+
+    @precondition(lambda self: self.whole.live is not None)
+    @rule(then=SHORT)
+    def reset(self, then: float) -> None:
+        """A middlebox forgets the connection in use, which may have been dark before."""
+        assert self.whole.live is not None
+        self.whole.reset(self.whole.live)
+        self.whole.advance(then)
+
     @precondition(lambda self: self.whole.attached)
     @rule(how=st.sampled_from([Detach.RST, Detach.FIN, Detach.CLOSE_FRAME]), then=SHORT)
     def drop(self, how: Detach, then: float) -> None:
@@ -253,9 +269,8 @@ class Wholes(RuleBasedStateMachine):
         for found in whole.house.status(now=whole.now).sessions:
             if found.locked and found.connection != whole.recovery.connection:
                 event(f"left locked: {found.state}")
-                assert (
-                    found.state == "held" or whole.wires[found.connection or 0].buried or self.is_mute(found.connection)
-                )
+                held = found.state == "held"
+                assert found.id in whole.unsigned if held else self.is_mute(found.connection), "locked without a reason"
                 assert found.closes_in_s is not None
         whole.close()
         whole.advance(SETTLES_S)
@@ -265,9 +280,9 @@ class Wholes(RuleBasedStateMachine):
         assert whole.house.next_at() is None
 
     def is_mute(self, number: int | None) -> bool:
-        """The client's socket is gone, its reset was lost, and an idle server asks nothing."""
+        """Nobody can tell the server: its client's address is gone, or the socket is and its reset was lost."""
         wire = self.whole.wires[number or 0]
-        return not wire.here and wire.there and not wire.up and not wire.down
+        return wire.buried or (not wire.here and wire.there and not wire.up and not wire.down)
 
     def whoever_is_free_is_resumed(self) -> None:
         whole = self.whole
@@ -312,6 +327,21 @@ def test_without_deduplication_a_call_that_is_issued_anew_books_twice_and_the_ma
     assert len(whole.heard_calls) == 2
     with pytest.raises(AssertionError, match="booked twice"):
         check_bookings(whole)
+
+
+def test_a_result_that_went_into_the_hole_is_told_after_the_resume() -> None:
+    whole = Whole(DEFAULT, Policy(), commit_s=2.0, seed=1)
+    whole.say("Book me the 3pm slot tomorrow, please.")
+    whole.advance(2.0)
+    whole.wires[0].dark = True
+    whole.advance(1.5)
+    whole.reset(whole.wires[0])
+    whole.advance(8.0)
+
+    assert whole.adopted == {"resumed"}
+    assert whole.answered == whole.heard_calls
+    assert whole.ignored == set()
+    assert asked(whole).startswith("Yes, the 3 pm slot tomorrow is booked.")
 
 
 def test_who_interrupts_the_model_while_it_books_is_told_in_the_end_that_it_is_booked() -> None:

@@ -133,6 +133,9 @@ class Whole:
         self.names: dict[str, str] = {}
         """Sessions by the handles that were issued for them."""
 
+        self.unsigned: set[str] = set()
+        """Sessions that lost a connection without a sign from the client."""
+
         self._sessions: dict[int, str] = {}
         """Sessions by connection."""
 
@@ -196,7 +199,9 @@ class Whole:
         """The client's own doing, as in the study's first round; on a dark path a reset is lost, the rest is late."""
         wire = self.live
         assert wire is not None
-        if how is not Detach.RST or not wire.dark:
+        if how is Detach.RST and wire.dark:
+            wire.up.clear()
+        else:
             self._leave(wire, End(1000, how))
         wire.here = False
         self.lose(gone=True)
@@ -209,6 +214,19 @@ class Whole:
             wire.up.append((self.now + LATENCY_S, End(1006, Detach.RST)))
         if wire.number != self.recovery.connection:
             self.obey(self.recovery.old_closed(attempt=wire.number, echoed=False, now=self.now))
+
+    def reset(self, wire: Wire) -> None:
+        """Somebody between the two ends both; what was on its way is lost."""
+        wire.up.clear()
+        wire.down.clear()
+        if wire.there:
+            self._forget(wire, Detach.RST)
+        if wire.here:
+            wire.here = False
+            if wire.number == self.recovery.connection:
+                self.lose(gone=True)
+            else:
+                self.obey(self.recovery.old_closed(attempt=wire.number, echoed=False, now=self.now))
 
     def give_up(self, wire: Wire) -> None:
         """The server's TCP does."""
@@ -254,8 +272,9 @@ class Whole:
 
     def _at_server(self, wire: Wire, item: Item) -> None:
         if not wire.there:
-            return
-        if isinstance(item, End):
+            if wire.here and not isinstance(item, End):  # the kernel answers for a socket that is gone
+                wire.down.append((self.now + LATENCY_S, End(1006, Detach.RST)))
+        elif isinstance(item, End):
             if item.how is Detach.CLOSE_FRAME and wire.number not in self._drops_at:
                 wire.down.append((self.now + LATENCY_S, End(item.code)))
             self._forget(wire, item.how)
@@ -268,6 +287,8 @@ class Whole:
     def _forget(self, wire: Wire, how: Detach) -> None:
         self._drops_at.pop(wire.number, None)
         wire.there = False
+        if how in {Detach.TCP_TIMEOUT, Detach.NOTHING} and wire.number in self._sessions:
+            self.unsigned.add(self._sessions[wire.number])
         self.take(self.house.detach(wire.number, how, now=self.now))
 
     def take(self, commands: list[Command]) -> None:
@@ -345,7 +366,7 @@ class Whole:
 
     def _at_client(self, wire: Wire, item: Item) -> None:
         if not wire.here:
-            if wire.there:  # the kernel answers for a socket that is gone
+            if wire.there:  # likewise
                 wire.up.append((self.now + LATENCY_S, End(1006, Detach.RST)))
         elif isinstance(item, End):
             self._ended(wire, item)
@@ -361,16 +382,19 @@ class Whole:
                 self._read(item)
 
     def _ended(self, wire: Wire, end: End) -> None:
-        """The server's close came, or its answer to the client's."""
-        if not wire.asked_to_close:
+        """The server's close came, or its answer to the client's, or a reset."""
+        reset = end.how is Detach.RST
+        if not (wire.asked_to_close or reset):
             wire.up.append((self.now + LATENCY_S, End(end.code)))
         wire.here = False
         if wire.number == self.recovery.connection:
             self.lose(gone=True)
+        elif not wire.ready and reset:
+            self.obey(self.recovery.failed(wire.number, "reset", now=self.now))
         elif not wire.ready:
             self.obey(self.recovery.refused(wire.number, end.code, now=self.now))
         else:
-            self.obey(self.recovery.old_closed(attempt=wire.number, echoed=True, now=self.now))
+            self.obey(self.recovery.old_closed(attempt=wire.number, echoed=not reset, now=self.now))
 
     def _on_another(self, wire: Wire, item: Item) -> None:
         """Something came on a connection that is not in use: its setup's answer, or its path is back."""

@@ -33,8 +33,7 @@ def utterances(clips: Sequence[str]) -> Iterator[bytes]:
     """What a session takes for the utterances of these clips."""
     ear = EndOfSpeech()
     for chunk in (chunk for clip in clips for chunk in load(clip).chunks()):
-        if (utterance := ear.feed(chunk)) is not None:
-            yield utterance
+        yield from ear.feed(chunk)
 
 
 def speak() -> Utterance:

@@ -122,15 +122,15 @@ class FakeEar:
         self._loud = b""
         self._quiet = 0
 
-    def feed(self, pcm: bytes) -> bytes | None:
+    def feed(self, pcm: bytes) -> tuple[bytes, ...]:
         loud = pcm.replace(b"\0", b"")
         self._loud += loud
         trailing = len(pcm) - len(pcm.rstrip(b"\0"))
         self._quiet = trailing if loud else self._quiet + trailing
         if not self._loud or self._quiet < QUIET_TO_END:
-            return None
+            return ()
         found, self._loud = self._loud, b""
-        return found
+        return (found,)
 
 
 def _fit(model: FakeModel, ear: FakeEar) -> tuple[Model, SpeechEnd]:
