@@ -125,9 +125,11 @@ def _stride(period: int, longest: int) -> int:
 
 
 def _courses(walk: Walk, period: int, stride: int) -> Courses:
-    fronts = [Front(len(range(0, period, stride)), stride, lag, shift) for lag, shift in _DISTURBANCES]
-    for front in fronts:
-        walk(front)
+    fronts: list[Front] = []
+    for lag, shift in _DISTURBANCES:
+        ahead = next((front for front in fronts if front.lag == lag), None)
+        fronts.append(Front(len(range(0, period, stride)), stride, lag, shift, ahead))
+        walk(fronts[-1])
     return Courses(fronts[0], fronts, stride)
 
 

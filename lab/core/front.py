@@ -12,6 +12,7 @@ little as the wheel's rounding does. What differs within a run is therefore foun
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from lab.core.timerwheel import fires_at, granularity
 
@@ -19,6 +20,19 @@ Run = tuple[int, int, int, bool]
 """Starts from the first up to, not including, the second; their tick; whether it moves along with the start.
 
 The tick of one that moves is that of a start at 0. A plain tuple: forecasts make them by the thousand."""
+
+
+class _Step(NamedTuple):
+    """One wait of a front."""
+
+    wait: int | None
+    """None where it depended on elapsed time."""
+
+    now: list[Run]
+    """Where it led; never changed."""
+
+    highest: int
+    gap: int
 
 
 class Moment:
@@ -52,11 +66,25 @@ class Front:
         stride: Jiffies between two of them.
         lag: By how much every handler runs late, jiffies.
         shift: By how much the time that the kernel believes to have elapsed is short, jiffies.
+        ahead: A front of the same starts and lag that has walked by the same rule: up to its first death, the way is
+            the same but for where a shift matters, and is taken over.
     """
 
-    __slots__ = ("_gap", "_now", "copies", "deaths", "highest", "lag", "longest_gap", "shift", "stride")
+    __slots__ = (
+        "_ahead",
+        "_gap",
+        "_now",
+        "copies",
+        "deaths",
+        "highest",
+        "lag",
+        "longest_gap",
+        "shift",
+        "stride",
+        "trail",
+    )  # fmt: skip
 
-    def __init__(self, count: int, stride: int = 1, lag: int = 0, shift: int = 0) -> None:
+    def __init__(self, count: int, stride: int = 1, lag: int = 0, shift: int = 0, ahead: "Front | None" = None) -> None:
         self.stride = stride
         self.lag = lag
         self.shift = shift
@@ -74,6 +102,10 @@ class Front:
 
         self._now: list[Run] = [(0, count, 0, True)]
         self._gap = 0
+        self.trail: list[_Step] = []
+        """The waits before the first death, and where they led."""
+
+        self._ahead = () if ahead is None else ahead.trail
 
     @property
     def alive(self) -> bool:
@@ -86,7 +118,12 @@ class Front:
 
     def wait(self, wait: int) -> None:
         """The timer is armed, and fires."""
-        self._arrive([self._fired(run, wait) for run in self._now])
+        step = len(self.trail)
+        if not self.deaths and step < len(self._ahead) and self._ahead[step].wait == wait:
+            self._take(self._ahead[step])
+        else:
+            self._ahead = ()
+            self._arrive([self._fired(run, wait) for run in self._now], wait)
 
     def wait_within(self, usual: int, limited: Callable[[int], int], since: Moment) -> None:
         """The same where less time may be left than that.
@@ -99,12 +136,13 @@ class Front:
         if limited(self.highest - since.lowest - self.shift) == usual:
             self.wait(usual)
         else:
-            self._arrive([self._fired_within(run, limited, since) for run in self._now])
+            self._ahead = ()
+            self._arrive([self._fired_within(run, limited, since) for run in self._now], None)
 
     def copy(self) -> None:
         """Every socket that still lives sends a copy."""
         self._told()
-        self.copies.append(tuple(self._now))
+        self.copies.append(self._now)
 
     def end(self) -> None:
         """Every socket that still lives dies."""
@@ -184,7 +222,12 @@ class Front:
         now = base + start * self.stride if moves else base
         return now - since.tick(start) - self.shift
 
-    def _arrive(self, parts: Sequence[Sequence[Run]]) -> None:
+    def _take(self, step: "_Step") -> None:
+        self._now, self.highest, self._gap = step.now, step.highest, step.gap
+        if not self.deaths:
+            self.trail.append(step)
+
+    def _arrive(self, parts: Sequence[Sequence[Run]], wait: int | None) -> None:
         """Go on to where each run has got, and join those that have met."""
         joined: list[Run] = []
         end, tick, longest = -1, None, 0
@@ -197,10 +240,9 @@ class Front:
                 else:
                     joined.append(run)
                 end, tick = run[1], None if run[3] else run[2]
-        self._now = joined
-        self.highest = highest(joined, self.stride)
+        most = highest(joined, self.stride)
         # What comes before the first copy counts from the start.
-        self._gap = longest if self.copies else self.highest
+        self._take(_Step(wait, joined, most, longest if self.copies else most))
 
 
 def lowest(runs: Sequence[Run], stride: int) -> int:

@@ -238,12 +238,12 @@ class _Kinds:
         return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _windows(timers: tuple[RetransmissionTimer, ...], kinds: _Kinds, hz: int) -> Windows:
     """All that the timers may do, the first one being the usual one.
 
-    Remembered, since walks through every phase take up to a second, and sockets whose RTTs differ by microseconds have
-    the same timer in jiffies.
+    Remembered, since walks through every phase take some ten milliseconds, and sockets whose RTTs differ by
+    microseconds have the same timer in jiffies.
     """
     per_timer = [all_courses_of(timer.walk) for timer in timers]
     every = [front for courses in per_timer for front in courses.every]

@@ -1,5 +1,6 @@
 """A front is the walk of every start followed alone, whatever the timer's rule."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -79,12 +80,22 @@ def test_a_front_goes_where_each_of_its_starts_goes_alone(
     rule.together(front)
     alone = [rule.alone(tick, lag, shift) for tick in range(0, count * stride, stride)]
 
-    for index in range(max(len(copies) for copies, _ in alone)):
-        assert told(front, front.copies[index]) == sorted(copies[index] for copies, _ in alone if index < len(copies))
-    assert len(front.copies) == max(len(copies) for copies, _ in alone)
-    for copies in {len(copies) for copies, _ in alone}:
-        assert told(front, front.deaths[copies]) == sorted(death for sent, death in alone if len(sent) == copies)
+    assert_follows(front, alone)
     assert sum(len(offsets(runs, stride)) for runs in front.deaths.values()) == count
+    for other in (-1, 0, 1):
+        behind = Front(count, stride, lag, other, ahead=front)
+        rule.together(behind)
+        assert_follows(behind, [rule.alone(tick, lag, other) for tick in range(0, count * stride, stride)])
+
+
+def assert_follows(front: Front, alone: Sequence[tuple[list[int], int]]) -> None:
+    """See that the front is where these walks are."""
+    assert len(front.copies) == max(len(copies) for copies, _ in alone)
+    for index, runs in enumerate(front.copies):
+        assert told(front, runs) == sorted(copies[index] for copies, _ in alone if index < len(copies))
+    assert set(front.deaths) == {len(copies) for copies, _ in alone}
+    for copies, runs in front.deaths.items():
+        assert told(front, runs) == sorted(death for sent, death in alone if len(sent) == copies)
     gaps = [after - before for sent, death in alone for before, after in zip((0, *sent), (*sent, death), strict=True)]
     assert front.longest_gap == max(gaps)
 
