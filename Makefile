@@ -36,8 +36,8 @@ table: dev-setup ## Run the experiments, write docs/experiments.md and the READM
 equivalence: dev-setup ## Run the experiments on both backends, write docs/equivalence.md
 	$(bin)/python -m pytest -m "not slow" lab/ --backend both --lab-equivalence docs/equivalence.md
 
-study: run-setup ## Run the whole study, lapsed; write docs/findings.md and its figures (minutes)
-	scripts/study_page.sh $(bin)/lab
+study: run-setup ## Run the whole study, write docs/findings.md; STUDY=--full for real waits
+	scripts/study_page.sh $(bin)/lab $(STUDY)
 
 lint: dev-setup ## Format and lint, changing nothing
 	$(bin)/ruff format --check .

@@ -148,6 +148,7 @@ def test_the_readings_have_the_figures_that_they_have_in_the_code() -> None:
     assert f"{DEFAULT.words_per_s} words/s, {DEFAULT.burst:g} times real time" in figures
     assert f"2 of 3, after {manner.redo_s[0]} to {manner.redo_s[1]} s" in figures
     assert round(manner.redo_share, 3) == 0.667
+    assert f"{DEFAULT.handle_valid_s:.0f} s" in figures
     assert readings["audio in a message of the model's"] == f"{manner.chunk_s} s"
     assert readings["silence that ends an utterance"] == f"{END_SILENCE_S} s"
 
