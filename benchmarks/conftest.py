@@ -17,8 +17,8 @@ Every figure stands beside one that was measured in the same run, in turns where
 its load are no property of the lab. Medians, with the middle half of the measurements in brackets.
 
 `make bench` measures all of it and prints this table; `make bench BENCH_OUT=docs/bench.md` writes this page. It takes
-four to eight minutes, most of them tshark's. Without an engine and the lab's images (`lab image build`) the rows about
-containers are missing.
+ten to fifteen minutes, most of them tshark's and the study's with real waits (`-k "not real"` leaves those out).
+Without an engine and the lab's images (`lab image build`) the rows about containers are missing.
 
 Measured on: {machine} when it began.
 
@@ -40,6 +40,18 @@ Measured on: {machine} when it began.
   loses the kernel counts; it is reported and makes a run INVALID. A larger ring (`ring_bytes`) loses less or nothing.
   The flows of ordinary runs, a few segments per second, lose none.
 - A death is dated to half the interval between the last look that saw the socket and the first that did not.
+- The assistants' sessions are the lab's own links with their watchdogs (a ping every 0.5 s, lost after 2 s), all in one
+  process beside the server's. A tenth of them speak all the time, in real time, with answers and bookings; the others
+  send pings alone, as most do at any time. A deadline is an instant at which a watchdog wants to look; it is late by
+  what the clients' loop is late by. How late the server's is shows in the pongs; slow pongs make a watchdog patient.
+  When the server is stopped, which looks as a frozen path does, each watchdog has a last deadline to meet.
+- In the search for how many one server holds, a hundred sessions have watchdogs, and the others are ready-made frames,
+  so that the server is full first. It holds them while 99 % of deadlines and of pongs are within 0.1 s of theirs and
+  no watchdog is alarmed.
+- Neither the lab's server nor its own client negotiates permessage-deflate; google-genai offers it, and is answered
+  without. Its cost is measured with websockets' own codec and settings.
+- Speech is recognised in another process, since pocketsphinx keeps Python's lock while it decodes; an utterance that
+  was heard before is remembered.
 """
 
 

@@ -1,7 +1,8 @@
 """Many live sessions from one process, as cheap as they can be: ready-made frames, and pings that carry their instant.
 
 ``python -m benchmarks.live_load PORT SESSIONS MODE SECONDS`` prints a JSON object. The modes: ``idle`` (pings every
-0.5 s alone), ``talk`` (a booking and a question, typed), ``speech`` (audio from each, in real time).
+0.5 s alone), ``talk`` (a booking and a question, typed), ``speech`` (audio from each, in real time), ``tenth`` (audio
+from every tenth).
 """
 
 import asyncio
@@ -101,7 +102,9 @@ async def load(port: int, count: int, mode: str, seconds: float) -> dict[str, ob
             late.append(time.monotonic() - due)
         elif step % 50 == 0:
             await asyncio.sleep(0)
-        _act(sessions[step % count], step // count, mode)
+        number = step % count
+        speaks = mode == "speech" or (mode == "tenth" and number % 10 == 0)
+        _act(sessions[number], step // count, speaks=speaks, types=mode == "talk")
     await asyncio.sleep(CHUNK_S)
     pongs = sorted(pong for session in sessions for pong in session.pongs)
     return {
@@ -115,10 +118,10 @@ async def load(port: int, count: int, mode: str, seconds: float) -> dict[str, ob
     }
 
 
-def _act(session: Session, chunk: int, mode: str) -> None:
-    if mode == "speech":
+def _act(session: Session, chunk: int, *, speaks: bool, types: bool) -> None:
+    if speaks:
         session.transport.write(SPEECH)
-    if mode == "talk" and chunk in TYPED:
+    if types and chunk in TYPED:
         session.transport.write(TYPED[chunk])
     if chunk % PING_EVERY == 0:
         session.transport.write(frame(9, _MARK + struct.pack(">d", time.monotonic())))

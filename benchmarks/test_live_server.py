@@ -3,42 +3,14 @@
 import json
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from benchmarks.figures import Figure
+from benchmarks.live_crowd import LATE_S, SESSIONS, server, status
 
-SESSIONS = 300
-SECONDS = 12.0
-LATE_S = 0.1
-"""A watchdog pings every 0.5 s and gives up after 2 s: a tenth of a second is no part of what it measures."""
-
-
-@contextmanager
-def server() -> Iterator[dict[str, Any]]:
-    """The program, and where it listens."""
-    ports = ("--port", "0", "--status-port", "0", "--host", "127.0.0.1")
-    command = [sys.executable, "-m", "lab.live.server", *ports]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        listening: dict[str, Any] = json.loads(running.stdout.readline())
-        # What it says is not read any more; it goes on without.
-        running.stdout.close()
-        try:
-            yield listening
-        finally:
-            running.terminate()
-
-
-def status(listening: dict[str, Any]) -> dict[str, Any]:
-    """What the server tells of itself."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{listening['status']}/status", timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
+SECONDS = 8.0
 
 
 @pytest.mark.parametrize("mode", ["idle", "talk", "speech"])

@@ -1,10 +1,17 @@
-"""Marks tests by their place: ``make test`` runs those that make containers apart from those that compare the host with
-itself, and leaves those that need clients of others to ``make conformance``.
+"""What all tests share: hypothesis without a stop-watch, and marks by place.
+
+``make test`` runs the tests that make containers apart from those that compare the host with itself, and leaves those
+that need clients of others to ``make conformance``.
 """
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no defect of what is tested: one example that takes 0.4 s beside five others' tests fails nothing.
+settings.register_profile("lab", settings(), deadline=None)
+settings.load_profile("lab")
 
 HERE = Path(__file__).parent
 

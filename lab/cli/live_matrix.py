@@ -21,8 +21,8 @@ class Ran:
 
     rows: "list[Row]"
     out: Path
-    took_s: float
-    """Wall seconds."""
+    took_s: float | None
+    """Wall seconds; None where nothing was run."""
 
     backend: str
 

@@ -49,7 +49,7 @@ def serve(
     from lab.cli.output import console
     from lab.live.server.program import changed, listening, run
     from lab.live.server.serving import Options
-    from lab.programs.report import say
+    from lab.live.server.teller import Teller
 
     options = Options(
         profile=changed(profile, change or []),
@@ -64,10 +64,8 @@ def serve(
         bookings=bookings,
     )
 
-    def tell(event: str, *, t: float, **fields: Any) -> None:
-        if as_json:
-            say(event, t=t, **fields)
-        elif (text := line(event, fields)) is not None:
+    def narrate(event: str, *, t: float, **fields: Any) -> None:  # noqa: ARG001 - as every teller is called
+        if (text := line(event, fields)) is not None:
             console.print(text, soft_wrap=True)
 
     def ready(server: "Serving") -> None:
@@ -78,7 +76,11 @@ def serve(
             typer.echo(text)  # not wrapped: a shell takes it
         console.print("Ctrl-C ends it.")
 
-    asyncio.run(run(options, tell=tell, ready=ready))
+    if not as_json:
+        asyncio.run(run(options, tell=narrate, ready=ready))
+        return
+    with Teller() as tell:
+        asyncio.run(run(options, tell=tell, ready=ready))
 
 
 def line(event: str, fields: Mapping[str, Any]) -> str | None:

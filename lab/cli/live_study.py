@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from lab.cli.live_matrix import Ran
     from lab.study.judgement import Row
     from lab.study.scenario import Scenario
 
@@ -19,6 +20,10 @@ def study(
     published: Annotated[bool, typer.Option("--published", help="The study's own 43 sessions alone.")] = False,
     backend: Annotated[str, typer.Option(help="auto, netns or docker.")] = "auto",
     text: Annotated[bool, typer.Option("--text", help="The assistants type instead of speaking.")] = False,
+    kept: Annotated[
+        list[Path] | None,
+        typer.Option("--from", metavar="DIR", help="Run nothing; judge this study's results again. Repeatable."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for everything.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as one JSON object.")] = False,
 ) -> None:
@@ -32,16 +37,40 @@ def study(
     from lab.study.matrix import JOBS, plan
     from lab.study.publish import machine, publish, study_json
 
-    tasks = plan(_chosen(only or [], published=published), n=n, real=real, full=full)
-    ran = run_matrix(tasks, name="live-study", out=out, backend=backend, jobs=jobs or JOBS, text=text)
+    chosen = _chosen(only or [], published=published)
+    if kept:
+        ran = _kept(chosen, kept, out)
+    else:
+        tasks = plan(chosen, n=n, real=real, full=full)
+        ran = run_matrix(tasks, name="live-study", out=out, backend=backend, jobs=jobs or JOBS, text=text)
     publish(ran.out, ran.rows, machine(ran.took_s, ran.backend))
     if json:
         print_json(study_json(ran.rows))
     else:
         print_out(_table(ran.rows))
-        print_out(f"{len(tasks)} sessions in {ran.took_s:.0f} s. Everything is in {ran.out}/; read FINDINGS.md there.")
+        sessions = sum(len(row.sessions) for row in ran.rows)
+        within = "" if ran.took_s is None else f" in {ran.took_s:.0f} s"
+        print_out(f"{sessions} sessions{within}. Everything is in {ran.out}/; read FINDINGS.md there.")
     if code := exit_code(ran.rows):
         raise SystemExit(code)
+
+
+def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "Ran":
+    """The rows of sessions that were run before, by this or by several studies."""
+    from datetime import UTC, datetime
+
+    from lab.cli.live_matrix import Ran
+    from lab.core.errors import UsageError
+    from lab.report.folder import RunFolder
+    from lab.study.judgement import rows_of
+    from lab.study.results import Results
+
+    missing = [folder for folder in folders if not (folder / "results").is_dir()]
+    if missing:
+        raise UsageError(f"{missing[0]} holds no results.", fix="name a folder that `lab live study` has written")
+    sessions = [session for folder in folders for session in Results(folder / "results").read()]
+    path = RunFolder.create("live-study", started=datetime.now(UTC).astimezone(), out=out).path
+    return Ran(rows_of(chosen, sessions), path, None, "netns")
 
 
 def _chosen(names: list[str], *, published: bool) -> "list[Scenario]":

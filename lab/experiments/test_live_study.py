@@ -33,20 +33,20 @@ def rows_of(scenarios: tuple[Scenario, ...]) -> list[Any]:
 
 @pytest.mark.parametrize("scenario", rows_of(PUBLISHED))
 def test_the_study_s_row_comes_out_again(scenario: Scenario, row: Row) -> None:
-    assert len(row.valid) == scenario.n, row.reasons
-    assert row.passed, row.reasons
+    assert len(row.valid) == scenario.n, row.failures
+    assert row.passed, row.failures
     assert row.double_bookings == 0
 
 
 @pytest.mark.parametrize("scenario", rows_of(NEW_GROUND))
 def test_what_the_study_left_open_is_as_predicted(scenario: Scenario, row: Row) -> None:
-    assert row.passed, row.reasons
+    assert row.passed, row.failures
     assert (row.double_bookings > 0) == bool(scenario.wrong_on_purpose)
 
 
 @pytest.mark.parametrize("scenario", rows_of(SWEEP))
 def test_an_idle_abort_frees_the_session_when_the_settle_time_is_over(scenario: Scenario, row: Row) -> None:
-    assert row.passed, row.reasons
+    assert row.passed, row.failures
     settle_s = float(str(scenario.server.settings["settle_s"]))
     assert agrees_with_study(row) == (0 < settle_s < 1.6), "the study saw a refusal at once, and none at 1.6 s"
 

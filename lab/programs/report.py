@@ -4,6 +4,7 @@ import errno
 import json
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -15,9 +16,19 @@ def say(event: str, *, at: float | None = None, **detail: Any) -> None:
         at: When, CLOCK_MONOTONIC seconds; now where None.
         detail: JSON values.
     """
-    line = {"at": time.monotonic() if at is None else at, "event": event, **detail}
-    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.write(line_of(event, time.monotonic() if at is None else at, detail))
     sys.stdout.flush()
+
+
+def line_of(event: str, at: float, detail: Mapping[str, Any]) -> str:
+    """The line that ``say`` prints, newline included.
+
+    Args:
+        event: What happened.
+        at: When, CLOCK_MONOTONIC seconds.
+        detail: JSON values.
+    """
+    return json.dumps({"at": at, "event": event, **detail}) + "\n"
 
 
 def errno_name(error: OSError) -> str | None:

@@ -27,6 +27,7 @@ class Modules:
     preload: tuple[str, ...] = (
         "lab.live.client.program",
         "lab.live.client.wire_link",
+        "lab.live.model.scripted",
         "lab.live.server.parts",
         "lab.live.server.program",
         "lab.live.voice.rehearsed",

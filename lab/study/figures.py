@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LANE, TOP, BOTTOM, LEFT, RIGHT = 22.0, 74.0, 46.0, 150.0, 16.0
+LANE, TOP, BOTTOM, LEFT, RIGHT = 22.0, 74.0, 46.0, 186.0, 16.0
 """Pixels of the layout: a scenario's lane, and what is around them all."""
 
 LINEAR_S = 1.0
@@ -37,7 +37,8 @@ def render(rows: Sequence[Row]) -> dict[str, bytes]:
 
 def drawn(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Which figures there are, and the rows on each."""
-    locked = [row for row in rows if _all(row, Quantity.REFUSED_AT_S) and row.scenario.group is not Group.SWEEP]
+    tried = [row for row in rows if _all(row, Quantity.REFUSED_AT_S) or _all(row, Quantity.ACCEPTED_AT_S)]
+    locked = [row for row in tried if row.scenario.group is not Group.SWEEP]
     told = [row for row in rows if _all(row, Quantity.FIRST_AUDIO_S)]
     return {name: members for name, members in (("lockout", locked), ("recovery", told)) if members}
 
@@ -61,7 +62,8 @@ def _lockout(rows: Sequence[Row]) -> "Figure":
     figure, axes = _sheet("When the server refused to resume", rows)
     for lane, row in enumerate(rows):
         refused, accepted = _all(row, Quantity.REFUSED_AT_S), _all(row, Quantity.ACCEPTED_AT_S)
-        axes.plot([min(refused), max(refused)], [lane, lane], color=VERMILION, linewidth=1.2, alpha=0.5)
+        ends = [min(refused), max(refused)] if refused else []
+        axes.plot(ends, [lane] * len(ends), color=VERMILION, linewidth=1.2, alpha=0.5)
         axes.plot(refused, [lane] * len(refused), "x", color=VERMILION, markersize=5, label="refused")
         axes.plot(accepted, [lane] * len(accepted), "o", color=GREEN, markersize=6, label="accepted")
         closes = _all(row, Quantity.SILENT_UNTIL_S) if _closes(row) else ()

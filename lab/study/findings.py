@@ -34,8 +34,8 @@ class Machine:
 
     kernel: str
     cores: int
-    took_s: float
-    """Wall seconds of the whole study."""
+    took_s: float | None
+    """Wall seconds of the whole study; None where it was put together from several."""
 
     backend: str
 
@@ -63,8 +63,10 @@ def _summary(rows: Sequence[Row], machine: Machine) -> str:
     sessions = sum(len(row.sessions) for row in rows)
     wrong = sum(row.double_bookings for row in rows if row.scenario.wrong_on_purpose)
     double = sum(row.double_bookings for row in rows) - wrong
-    waits = "real" if any(row.real for row in rows) else "lapsed"
-    ran = f"{sessions} sessions in {machine.took_s:.0f} s on {machine.cores} cores; Linux {machine.kernel}"
+    kinds = {row.real for row in rows}
+    waits = "real or lapsed, as each row says" if len(kinds) > 1 else "real" if kinds == {True} else "lapsed"
+    within = "" if machine.took_s is None else f" in {machine.took_s:.0f} s"
+    ran = f"{sessions} sessions{within} on {machine.cores} cores; Linux {machine.kernel}"
     in_range, modelled = (sum(row.in_range is True for row in published), sum(row.passed for row in published))
     example = f", and {wrong} in the example that is wrong on purpose" if wrong else ""
     lines = [f"- {ran}, {machine.backend}; waits {waits}."]
@@ -92,9 +94,15 @@ def _table(rows: Iterable[Row]) -> str:
     for row in rows:
         scenario = row.scenario
         said = scenario.study or scenario.prediction
-        mark = f"{verdict(row)}{'' if row.real or not _lapses(row) else '; lapsed'}"
+        mark = f"{verdict(row)}{_waits(row)}"
         lines.append(_line((scenario.id, str(len(row.valid)), scenario.title, ours(row), said, mark)))
     return "\n".join(lines)
+
+
+def _waits(row: Row) -> str:
+    """Whether something in the row was hurried, or could have been and was not."""
+    hurried = _lapses(row)
+    return "; lapsed" if hurried else "; real waits" if row.real and row.scenario.real else ""
 
 
 def _lapses(row: Row) -> bool:
@@ -138,10 +146,10 @@ def _settling(rows: Sequence[Row]) -> Iterator[str]:
     swept = [row for row in rows if row.scenario.group is Group.SWEEP and row.valid]
     if not swept:
         return
-    yield "## Where an idle abort frees the session"
+    yield "## What the sweep says"
     agreeing = [f"{_settle_s(row):g}" for row in swept if agrees_with_study(row)]
     wrong = [f"{_settle_s(row):g}" for row in swept if not row.passed]
-    edge = f"all but {', '.join(wrong)} s" if wrong else "every settle time"
+    edge = f"all but {', '.join(wrong)} s" if wrong else "every one above 0"
     yield (
         "The study saw a refusal at once and none at about 1.5 s. Of the settle times that were swept these show a "
         f"client the same: {', '.join(agreeing) or 'none'} s. With {edge}, an attempt 0.15 s before its end was "

@@ -1,7 +1,7 @@
 """What was expected beside what came: per quantity, per session, and per row of the table."""
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lab.study.outcome import Values
@@ -112,6 +112,11 @@ class Row:
         return (*self.problems, *(each.reason for each in self.findings if each.standing is not Standing.IN_RANGE))
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Why it did not pass."""
+        return (*self.problems, *(each.reason for each in self.findings if not each.standing.passed))
+
+    @property
     def double_bookings(self) -> int:
         """Bookings beyond the first, over all sessions."""
         return sum(max(each.total(Quantity.BOOKINGS) - 1, 0) for each in self.valid)
@@ -135,6 +140,17 @@ def judge_row(scenario: Scenario, sessions: Sequence[Session], *, real: bool) ->
     valid = [each for each in sessions if each.valid]
     findings = tuple(_finding(each, valid) for each in scenario.expected(real=real))
     return Row(scenario, real, tuple(sessions), findings, tuple(_problems(scenario, sessions)))
+
+
+def rows_of(scenarios: Iterable[Scenario], sessions: Iterable[Session]) -> list[Row]:
+    """Rows of sessions that were kept, in the order of the scenarios; those with real waits apart from the lapsed."""
+    kept = list(sessions)
+    groups = [
+        (scenario, real, [each for each in kept if each.scenario == scenario.id and each.real is real])
+        for scenario in scenarios
+        for real in (False, True)
+    ]
+    return [judge_row(scenario, found, real=real) for scenario, real, found in groups if found]
 
 
 def _problems(scenario: Scenario, sessions: Sequence[Session]) -> Iterator[str]:

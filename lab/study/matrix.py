@@ -6,6 +6,7 @@ again, and that is counted.
 
 import concurrent.futures
 import dataclasses
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,8 +24,8 @@ from lab.study.scenarios import SCENARIOS
 JOBS = 100
 """Sessions at once: those of the study and of the new scenarios begin without waiting for one another."""
 
-STARTS_AT_ONCE = 3
-"""Testbeds that start at once; starting is what costs processor time."""
+STARTS_AT_ONCE = max(os.cpu_count() or 1, 2)
+"""Testbeds that start at once, one per core; starting is what costs processor time."""
 
 TRIES_AGAIN = 2
 """How often a session that could not prove itself is run again."""

@@ -5,14 +5,12 @@ As with a run of the lab, a session that cannot prove itself is INVALID, which i
 
 from collections.abc import Iterator
 
+from lab.study.ranges import MACHINE_S
 from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
 from lab.study.scenario import Loss
 
 TOLD_WITHIN_S = 1.0
 """Wall seconds from the client's own end of a connection to the server's notice of it."""
-
-LATE_S = 0.25
-"""Wall seconds by which a program may run late: more than this, and the session's times are the machine's."""
 
 TIMED_OUT = "TCP timeout"
 """How the server calls an end that its own kernel made."""
@@ -21,7 +19,7 @@ TIMED_OUT = "TCP timeout"
 def doubts(seen: Observed) -> tuple[str, ...]:
     """Why the session proves nothing; empty where it does."""
     of = reading_of(seen)
-    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of), *_late(of))
+    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of), *_late(of), *_obeyed_late(of))
 
 
 def stuck(seen: Observed) -> str | None:
@@ -77,8 +75,20 @@ def _late(of: Reading) -> Iterator[str]:
     told = [float(each["by_s"]) for each in _server(of, "late") if float(each["at"]) <= until]
     own = [float(each["late_most_s"]) for each in of.named("watchdog")]
     for who, late_s in (("server", max(told, default=0.0)), ("assistant", max(own, default=0.0))):
-        if late_s > LATE_S:
-            yield f"the machine was too busy: the {who} ran {late_s:.2f} s late (at most {LATE_S:g})"
+        if late_s > MACHINE_S:
+            yield f"the machine was too busy: the {who} ran {late_s:.2f} s late (at most {MACHINE_S:g})"
+
+
+def _obeyed_late(of: Reading) -> Iterator[str]:
+    """Whether a busy machine kept waiting what a mark asks for: times from the mark would tell of the machine.
+
+    In wall seconds, a lapse or not: what acts on the path has no clock of the session's.
+    """
+    for mark in of.named("mark"):
+        late_s = float(mark.get("done_at", mark["at"])) - float(mark["at"])
+        if late_s > MACHINE_S:
+            came = f"the {mark['name']} came {late_s:.2f} s after its mark"
+            yield f"the machine was too busy: {came} (at most {MACHINE_S:g})"
 
 
 def _server(of: Reading, name: str) -> list[Said]:

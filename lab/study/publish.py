@@ -36,11 +36,11 @@ def study_json(rows: Sequence[Row]) -> dict[str, Any]:
     return {"rows": [as_json(row) for row in rows], "parallel_saves_s": _rounded(saved(rows))}
 
 
-def machine(took_s: float, backend: str) -> Machine:
+def machine(took_s: float | None, backend: str) -> Machine:
     """This machine.
 
     Args:
-        took_s: Wall seconds of the study.
+        took_s: Wall seconds of the study; None where it was put together from several.
         backend: Where its testbeds were.
     """
     return Machine(os.uname().release, os.cpu_count() or 1, took_s, backend)

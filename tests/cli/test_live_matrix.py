@@ -2,12 +2,14 @@ import dataclasses
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from lab.cli.live_matrix import DONE, INVALID, REFUTED, exit_code, progress_line
 from lab.study.judgement import Row, Session, judge_row
 from lab.study.matrix import Progress
+from lab.study.results import Results
 from lab.study.scenarios import SCENARIOS, find
 from tests.study.streams import b1, br1
 
@@ -68,7 +70,7 @@ def test_a_scenario_that_there_is_not_gets_the_nearest_before_anything_starts() 
     assert lab("live", "study", "--only", "Q7").returncode == 2
 
 
-def test_one_session_is_run_and_its_row_is_the_only_thing_on_standard_output(tmp_path: object) -> None:
+def test_one_session_is_run_and_its_row_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
     done = lab("live", "run", "P1", "--json", "--out", f"{tmp_path}/run")
     if done.returncode == 5:
         pytest.skip(done.stderr)
@@ -77,3 +79,18 @@ def test_one_session_is_run_and_its_row_is_the_only_thing_on_standard_output(tmp
     assert done.returncode == 0, done.stderr
     assert (shown["scenario"], shown["n"], shown["in_range"], shown["double_bookings"]) == ("P1", 1, True, 0)
     assert "1 of 1 sessions: P1 session 1" in done.stderr
+
+
+def test_results_that_were_kept_are_judged_again_without_running_anything(tmp_path: Path) -> None:
+    for name, real in (("lapsed", False), ("real", True)):
+        Results(tmp_path / name / "results").add(br1().session("BR1", real=real))
+    done = lab(
+        "live", "study", "--from", f"{tmp_path}/lapsed", "--from", f"{tmp_path}/real", "--out", f"{tmp_path}/all"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "2 sessions. Everything is in" in done.stdout
+    page = (tmp_path / "all" / "FINDINGS.md").read_text()
+    assert "2 sessions on" in page
+    assert "real or lapsed, as each row says" in page
+    assert lab("live", "study", "--from", f"{tmp_path}/nothing").returncode == 2

@@ -75,7 +75,7 @@ def test_a_time_a_little_outside_is_as_modelled_but_not_in_range() -> None:
 
     assert row.passed
     assert row.in_range is False
-    assert any("1.250, the study's 0.76 to 1.2" in reason and "share two cores" in reason for reason in row.reasons)
+    assert any("1.250, the study's 0.76 to 1.2" in reason and "the machine's load" in reason for reason in row.reasons)
 
 
 def test_a_time_far_outside_does_not_pass() -> None:

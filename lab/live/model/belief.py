@@ -76,9 +76,16 @@ def told(slot: str | None, response: Mapping[str, Any]) -> Belief:
     return Belief(status, slot, None if confirmation is None else str(confirmation))
 
 
-def settles(text: str) -> bool:
-    """Whether the model said in a turn how a booking came out."""
-    return REPORT.search(normalise(text)) is not None
+def reported(text: str) -> Belief | None:
+    """How a booking came out by the model's own words in an earlier turn; None where it did not say.
+
+    A model believes its transcript: what it told the user once it holds true in a restored session too.
+    """
+    words = normalise(text)
+    if REPORT.search(words) is None:
+        return None
+    found = CONFIRMATION.search(text)
+    return Belief(_status(words) or Status.BOOKED, slot_in(words), found[0] if found else None)
 
 
 def is_note(text: str) -> bool:

@@ -17,7 +17,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from lab.live.model import saying
-from lab.live.model.belief import Belief, Status, is_note, noted, settles, told
+from lab.live.model.belief import Belief, Status, is_note, noted, reported, told
 from lab.live.model.hearing import Intent, Request, understand
 from lab.live.model.manner import Manner, Range
 from lab.live.model.turns import Announce, Reply, Say, Timed, Turn, complete, interruption, sentence, tokens
@@ -131,7 +131,7 @@ class ScriptedModel:
         """
         self._prompt_tokens += sum(len(turn.text.split()) for turn in turns)
         note = _last_note(turns)
-        self._belief = note or self._belief
+        self._belief = note or _last_report(turns) or self._belief
         if not answer or not turns:
             return
         self.interrupt(now=now)
@@ -142,7 +142,7 @@ class ScriptedModel:
         elif request is not None and self._callable(request):
             self._queue.append(Reply(self._after(self._manner.reissue_s, now), request))
             self._queue.append(Say(self._after(restored, now), saying.booking(Belief(slot=request.slot))))
-        elif turns[-1].role == "model":
+        elif turns[-1].role == "model" or is_note(turns[-1].text):
             self._queue.append(Say(self._after(restored, now), saying.LISTENING))
         else:
             typed = len(turns) == 1
@@ -292,12 +292,17 @@ def _last_note(turns: Sequence[Content]) -> Belief | None:
     return next((belief for belief in reversed(beliefs) if belief is not None), None)
 
 
+def _last_report(turns: Sequence[Content]) -> Belief | None:
+    beliefs = [reported(turn.text) for turn in turns if turn.role == "model"]
+    return next((belief for belief in reversed(beliefs) if belief is not None), None)
+
+
 def _open_request(turns: Sequence[Content]) -> Request | None:
     """The last request to book that no later turn of the model settled."""
     request = None
     for turn in turns:
         if turn.role == "model":
-            request = None if settles(turn.text) else request
+            request = None if reported(turn.text) is not None else request
         elif not is_note(turn.text) and (understood := understand(turn.text)).intent is Intent.BOOK:
             request = understood
     return request

@@ -33,7 +33,7 @@ FRAME = round(AUDIO_RATE_IN * FRAME_S) * WIDTH
 
 
 class EndOfSpeech:
-    """Takes a line's audio in pieces of any size, gives an utterance when it has ended.
+    """Takes a line's audio in pieces of any size, gives utterances when they have ended.
 
     Args:
         silence_s: How much silence ends an utterance.
@@ -54,26 +54,20 @@ class EndOfSpeech:
         """Whether somebody speaks now, or paused for less than would end it."""
         return self._speaking
 
-    def feed(self, pcm: bytes) -> bytes | None:
+    def feed(self, pcm: bytes) -> tuple[bytes, ...]:
         """Go on by a piece of audio.
 
         Args:
             pcm: 16 kHz, 16 bits, one channel, any number of octets.
 
         Returns:
-            The utterance that ended in it, with some silence around it. What follows it in the same piece is
-            looked at with the next.
+            The utterances that ended in it, oldest first, each with some silence around it.
         """
         pcm = self._left + pcm
-        at = 0
-        while len(pcm) - at >= FRAME:
-            frame = pcm[at : at + FRAME]
-            at += FRAME
-            if self._frame(frame):
-                self._left = pcm[at:]
-                return self._take()
-        self._left = pcm[at:]
-        return None
+        whole = len(pcm) - len(pcm) % FRAME
+        self._left = pcm[whole:]
+        frames = (pcm[at : at + FRAME] for at in range(0, whole, FRAME))
+        return tuple(self._take() for frame in frames if self._frame(frame))
 
     def _frame(self, frame: bytes) -> bool:
         """Whether an utterance ends with this frame."""

@@ -11,7 +11,7 @@ from lab.live.protocol.messages import Blob, Content, Json, Part, ServerContent,
 MIME = "audio/pcm;rate=24000"
 
 TOKENS_PER_S = 25
-"""Of audio, as the protocol's documentation counts it."""
+"""Of audio. The lab's assumption: no behaviour hangs on it."""
 
 
 @dataclass(frozen=True, slots=True)

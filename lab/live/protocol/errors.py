@@ -30,8 +30,8 @@ class ProtocolError(ValueError):
         return self.reason
 
 
-# Sentences as the service's JSON reader words them, seen in public threads; "wrong_type" and "not_octets" follow its
-# wording for scalars.
+# The sentence about an unknown name is the study's (P1). The others follow the wording of the same JSON reader; against
+# the service itself they were not checked, and no client is known to read them.
 
 
 def not_json(what: str) -> ProtocolError:

@@ -92,7 +92,8 @@ class Ledger:
         self._live = True
         self._connection = 0
         self._promised: dict[int, float | None] = {}
-        """Jobs that a note called pending and whose end the model may not know; when an update note told it."""
+        """Jobs that a note called pending, or whose call was cancelled, and whose end the model may not know; with the
+        instant at which an update note told it."""
 
     # What the model asks.
 
@@ -115,10 +116,15 @@ class Ledger:
         return job if same is None else None
 
     def cancelled(self, ids: Iterable[str]) -> None:
-        """The model wants no response to these; what has begun goes on, and answers whoever asks again."""
+        """The model wants no response to these; what has begun goes on, and answers whoever asks again.
+
+        A model that was interrupted believes that it stopped. How the work ends is told in an update note.
+        """
         unwanted = frozenset(ids)
         for call in self._calls:
-            call.wanted = call.wanted and call.id not in unwanted
+            if call.id in unwanted:
+                call.wanted = False
+                self._promised[call.job] = None
 
     # What the backend does.
 
@@ -202,9 +208,10 @@ class Ledger:
         self._promised.update({job.number: None for job in jobs if job.progress is Progress.PENDING})
 
     def updates(self) -> tuple[Job, ...]:
-        """Jobs that a note called pending and that have ended, for an update note once the model is idle.
+        """Jobs whose end the model is owed, for an update note once it is idle.
 
-        Not those for which a call of this session awaits the result, or has it: the model learns it there.
+        They had not ended when a note told of them, or when their call was cancelled. Left out are those for which a
+        call of this session awaits the result, or has it: the model learns it there.
         """
         if not self._live:
             return ()

@@ -1,6 +1,10 @@
 """What was said, turn by turn, as the client heard it from both transcriptions: all that a new session can be told."""
 
+from collections import deque
 from dataclasses import dataclass, replace
+
+KEPT_TURNS = 200
+"""Turns remembered, as on the lab's server; a restored session is told six, and a client may run for a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Transcript:
     """Grows by pieces; ``turns`` are the words so far."""
 
     def __init__(self) -> None:
-        self._turns: list[Turn] = []
+        self._turns: deque[Turn] = deque(maxlen=KEPT_TURNS)
         self._open = False
         """The latest turn may grow still."""
 
@@ -43,7 +47,7 @@ class Transcript:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All turns that have words, oldest first."""
+        """The latest turns that have words, oldest first."""
         return tuple(replace(turn, text=turn.text.strip()) for turn in self._turns if turn.text.strip())
 
     def _add(self, role: str, text: str) -> None:

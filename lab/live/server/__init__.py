@@ -7,6 +7,7 @@ The shell around ``lab.live.session``: it reads frames, tells how connections en
     shell         between the lines and the house of sessions
     ticker        wakes the house in session time
     ear           recognition of speech, in a thread of its own
+    teller        events on standard output, whether or not somebody reads
     framelog      every frame and every note in a file
     certificates  an authority and a certificate of the server's own
     status        the status port: what the sessions are, and POST /lapse and /close

@@ -83,6 +83,8 @@ class Line(ServerConnection):
 
     def transmit(self, payload: bytes) -> None:
         """Send a binary frame without waiting; give the client up where too much waits for it already."""
+        if self.transport.is_closing():
+            return  # Its end is told in a moment; until then every write would be an error in the log.
         broadcast([self], payload)
         if self.unsent > MOST_UNSENT:
             self.give_up(f"{self.unsent} octets unread by the client")

@@ -9,10 +9,12 @@ from lab.live.session.profile import Profile
 
 
 def scripted() -> Parts:
-    """The scripted model, energy-based ends of speech, and recognition by pocketsphinx, loaded when first needed."""
+    """The scripted model, energy-based ends of speech, and recognition by pocketsphinx, begun when first needed."""
     from lab.live.model.speech import EndOfSpeech
+    from lab.live.voice.apart import Apart
 
-    return Parts(model=model, speech=EndOfSpeech, recognise=text_of)
+    apart = Apart()
+    return Parts(model=model, speech=EndOfSpeech, recognise=apart.words, close=apart.close)
 
 
 def model(profile: Profile, setup: Setup, draw: random.Random) -> Model:
@@ -25,14 +27,3 @@ def model(profile: Profile, setup: Setup, draw: random.Random) -> Model:
         return f"function-call-{draw.getrandbits(64)}"
 
     return ScriptedModel(Manner.of(profile), declared(setup.tools), draw.uniform, call_id)
-
-
-def text_of(pcm: bytes) -> str:
-    """What was said.
-
-    Raises:
-        EnvironmentNotReady: pocketsphinx is not installed.
-    """
-    from lab.live.voice.recogniser import recognise
-
-    return recognise(pcm)

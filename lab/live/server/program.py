@@ -12,6 +12,7 @@ from pathlib import Path
 from lab.core.errors import LabError, UsageError
 from lab.live.server.serving import Options, Serving, serving
 from lab.live.server.shell import Tell
+from lab.live.server.teller import Teller
 from lab.live.session import profile as profiles
 from lab.live.session.profile import Profile
 from lab.programs.report import say
@@ -76,7 +77,7 @@ def changed(name: str, changes: Sequence[str]) -> Profile:
     return profiles.find(name).with_(**{field: value for field, _, value in pairs})
 
 
-async def run(options: Options, *, tell: Tell = say, ready: Callable[[Serving], None]) -> None:
+async def run(options: Options, *, tell: Tell, ready: Callable[[Serving], None]) -> None:
     """Serve until ``quit`` comes on standard input, or SIGTERM or SIGINT.
 
     Args:
@@ -138,8 +139,10 @@ def listening(made: Serving) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server; its exit status."""
+    options = parser().parse_args(argv)
     try:
-        asyncio.run(run(options_of(parser().parse_args(argv)), ready=listening))
+        with Teller() as tell:
+            asyncio.run(run(options_of(options), tell=tell, ready=listening))
     except LabError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -86,6 +86,8 @@ class Parts:
 
     speech: Callable[[], SpeechEnd]
     recognise: Callable[[bytes], str]
+    close: Callable[[], None] = lambda: None
+    """Ends what they began, once the server has."""
 
 
 class Serving:
@@ -222,6 +224,7 @@ async def serving(options: Options, parts: Parts, *, tell: Tell = say) -> AsyncI
             if port is not None
         }
         house = _house(options, parts)
+        stack.callback(parts.close)
         ear = Ear(parts.recognise, lambda session, text: shell.heard(session, text))
         stack.callback(ear.close)
         shell = Shell(house, Clock(), log, ear.take, tell)

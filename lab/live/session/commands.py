@@ -40,7 +40,7 @@ class Audit(enum.StrEnum):
     """A response for a call of a former connection, dropped: session, ids."""
 
     UNSENT = "unsent"
-    """What the model said while nobody was there: session, messages."""
+    """What was to be sent while nobody was there, such as a late transcript: session, messages."""
 
     GO_AWAY = "go away"
 

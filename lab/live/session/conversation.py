@@ -118,13 +118,13 @@ class Conversation:
         for blob in _audio(message):
             if not acceptable(blob):
                 return [*effects, closing.INVALID_ARGUMENT]
-            effects += _utterance(self.hearing.feed(blob.data))
+            effects += map(Utterance, self.hearing.feed(blob.data))
         if message.text is not None:
             self._say(message.text, now)
         if message.activity_end:
-            effects += _utterance(self.hearing.end())
+            effects += map(Utterance, self.hearing.end())
         if message.audio_stream_end:
-            effects += _utterance(self.hearing.stream_end())
+            effects += map(Utterance, self.hearing.stream_end())
         return effects
 
     def _responses(self, message: ToolResponse, now: float) -> list[Effect]:
@@ -155,10 +155,6 @@ def _audio(message: RealtimeInput) -> list[Blob]:
     """The pieces of audio; in the older form a client may mix them with pictures."""
     chunks = [blob for blob in message.media_chunks if blob.mime_type.startswith("audio/")]
     return [message.audio, *chunks] if message.audio is not None else chunks
-
-
-def _utterance(pcm: bytes | None) -> list[Effect]:
-    return [Utterance(pcm)] if pcm else []
 
 
 def _flag(config: Mapping[str, Any], group: str, name: str) -> bool:

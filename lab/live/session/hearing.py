@@ -42,8 +42,8 @@ class Hearing:
         """The audio clock: seconds of audio received, whatever the wall says (study)."""
         return self._octets / (AUDIO_RATE_IN * OCTETS_PER_SAMPLE)
 
-    def feed(self, data: bytes) -> bytes | None:
-        """Take audio; gives the utterance that ended in it."""
+    def feed(self, data: bytes) -> tuple[bytes, ...]:
+        """Take audio; gives the utterances that ended in it."""
         self._octets += len(data)
         pcm = self._odd + data
         # A client may cut its stream between the two octets of a sample.
@@ -53,22 +53,22 @@ class Hearing:
             return self._speech.feed(pcm)
         if self._activity is not None and len(self._activity) < _MOST_HELD:
             self._activity += pcm
-        return None
+        return ()
 
     def start(self) -> None:
         """Take the client's mark that the user begins."""
         self._activity = bytearray()
 
-    def end(self) -> bytes | None:
+    def end(self) -> tuple[bytes, ...]:
         """Take the client's mark that the user is done; gives the utterance."""
         utterance, self._activity = self._activity, None
-        return bytes(utterance) if utterance else None
+        return (bytes(utterance),) if utterance else ()
 
-    def stream_end(self) -> bytes | None:
+    def stream_end(self) -> tuple[bytes, ...]:
         """Take the mark that no audio follows; gives the utterance that was still open.
 
         The ear hears silence, which the audio clock does not count.
         """
         if self.manual:
-            return None
-        return next((found for _ in range(_QUIET_TRIES) if (found := self._speech.feed(_QUIET))), None)
+            return ()
+        return next((found for _ in range(_QUIET_TRIES) if (found := self._speech.feed(_QUIET))), ())

@@ -47,7 +47,7 @@ class Model(Protocol):
 
 
 class SpeechEnd(Protocol):
-    """Finds where an utterance ends."""
+    """Finds where utterances end."""
 
-    def feed(self, pcm: bytes) -> bytes | None:
-        """Take audio, 16 kHz, 16 bits, one channel; gives the utterance that ended in it."""
+    def feed(self, pcm: bytes) -> tuple[bytes, ...]:
+        """Take audio, 16 kHz, 16 bits, one channel; gives the utterances that ended in it."""

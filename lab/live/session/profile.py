@@ -93,7 +93,8 @@ class Profile:
     which fell about a second after the last message."""
 
     handle_valid_s: float = 7200.0
-    """How long a session without a connection can be resumed. The service's documentation: 2 h."""
+    """How long a session without a connection can be resumed. The lab's assumption; one public report claims about two
+    hours for a session that nobody closed."""
 
     concurrent_limit: int | None = None
     """Sessions at once, those included that lost their client unnoticed; None for no limit. Study: none was met.

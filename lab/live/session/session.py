@@ -105,10 +105,14 @@ class Session:
         return [note, *self._carried(self.conversation.heard(text, now=now), now)]
 
     def close(self, how: Closing, because: str, *, now: float) -> list[Command]:
-        """Send a close frame; the session is free once that is answered."""
+        """Send a close frame; the session is free once that is answered.
+
+        The model waits from here on: a call that it made now would go nowhere, and none is made twice.
+        """
         if self.connection is None or self.connection.closed:
             return []
         self.connection.closed = True
+        self.conversation.cut_off(now=now)
         note = self._note(Audit.CLOSED, code=how.code, reason=how.reason, because=because, at=now)
         return [note, Close(self.connection.number, how.code, how.reason)]
 

@@ -62,6 +62,15 @@ def recognise(pcm: bytes) -> str:
     return _shared().words(pcm)
 
 
+def remembered(pcm: bytes) -> str | None:
+    """What ``recognise`` made of this utterance of late, in this process or in the one it was forked from.
+
+    Args:
+        pcm: See ``recognise``.
+    """
+    return _shared().remembered(pcm) if _shared.cache_info().currsize else None
+
+
 class Recogniser:
     """Makes words of utterances; one thread at a time.
 
@@ -71,7 +80,7 @@ class Recogniser:
 
     def __init__(self) -> None:
         self._decoder = _decoder(GRAMMAR.read_text(encoding="utf-8"))
-        self._words = functools.lru_cache(REMEMBERED)(self._decode)
+        self._known: dict[bytes, str] = {}
 
     def words(self, pcm: bytes) -> str:
         """What was said; empty for noise and silence.
@@ -79,7 +88,17 @@ class Recogniser:
         Args:
             pcm: A whole utterance: 16 kHz, 16 bits, one channel.
         """
-        return self._words(pcm[: len(pcm) // 2 * 2])
+        pcm = _whole(pcm)
+        if pcm not in self._known:
+            found = self._decode(pcm)
+            if len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[pcm] = found
+        return self._known[pcm]
+
+    def remembered(self, pcm: bytes) -> str | None:
+        """What ``words`` gave for this utterance of late; None where it has to decode."""
+        return self._known.get(_whole(pcm))
 
     def _decode(self, pcm: bytes) -> str:
         if not pcm:
@@ -95,6 +114,11 @@ class Recogniser:
 @functools.cache
 def _shared() -> Recogniser:
     return Recogniser()
+
+
+def _whole(pcm: bytes) -> bytes:
+    """Without the half sample at its end."""
+    return pcm[: len(pcm) // 2 * 2]
 
 
 def _hissing(pcm: bytes) -> bytes:

@@ -1,14 +1,18 @@
-"""Importing this hears the shipped clips once, as a session hears them: for a process that forks many servers.
+"""Importing this hears the shipped clips once, and speaks once: for a process that forks many servers.
 
 What the recogniser makes of an utterance is remembered, and a fork inherits it. Where forty sessions begin at the same
-time on two cores, forty decoders that load and search would delay every pong by a second.
+time on two cores, forty decoders that load and search would delay every pong by a second. The model's syllables are
+made once likewise.
 """
 
 import contextlib
 from collections.abc import Iterator, Sequence
 
 from lab.core.errors import EnvironmentNotReady
+from lab.live.model.manner import Manner
 from lab.live.model.speech import EndOfSpeech
+from lab.live.model.utterance import PITCHES, Utterance, utter
+from lab.live.session.profile import DEFAULT
 from lab.live.voice.clips import load
 from lab.live.voice.recogniser import recognise
 
@@ -29,9 +33,15 @@ def utterances(clips: Sequence[str]) -> Iterator[bytes]:
     """What a session takes for the utterances of these clips."""
     ear = EndOfSpeech()
     for chunk in (chunk for clip in clips for chunk in load(clip).chunks()):
-        if (utterance := ear.feed(chunk)) is not None:
-            yield utterance
+        yield from ear.feed(chunk)
 
 
+def speak() -> Utterance:
+    """Every syllable that the model of the default profile has; they are remembered too."""
+    manner = Manner.of(DEFAULT)
+    return utter(" ".join(["now"] * len(PITCHES)), words_per_s=manner.words_per_s, chunk_s=manner.chunk_s)
+
+
+speak()
 with contextlib.suppress(EnvironmentNotReady):  # Who has no recogniser hears of it when somebody speaks.
     rehearse()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lab.live.model.belief import Belief, Status, is_note, noted, settles, told
+from lab.live.model.belief import Belief, Status, is_note, noted, reported, told
 from lab.live.recovery import restore
 from lab.live.recovery.ledger import Job, Progress
 from tests.live.model.stage import ASK, BOOK
@@ -75,8 +75,10 @@ def test_a_confirmation_alone_is_a_booking_and_a_strange_response_is_unclear() -
     assert told("3pm", {"status": None, "result": ["x"]}).status is Status.UNCLEAR
 
 
-def test_the_model_settles_a_request_by_saying_how_it_came_out() -> None:
-    assert settles("Done: the 3 pm slot tomorrow is booked.")
-    assert settles("Sorry, booking the 3 pm slot failed.")
-    assert not settles("I'm booking the 3 pm slot for you now.")
-    assert not settles("I haven't booked anything yet.")
+def test_the_models_own_words_say_how_a_booking_came_out() -> None:
+    booked = Belief(Status.BOOKED, "tomorrow 3pm", "BK-1001")
+
+    assert reported("Done: the 3 pm slot tomorrow is booked. The confirmation is BK-1001.") == booked
+    assert reported("Sorry, booking the 3 pm slot failed.") == Belief(Status.FAILED, "3pm")
+    assert reported("I'm booking the 3 pm slot for you now.") is None
+    assert reported("I haven't booked anything yet.") is None

@@ -296,6 +296,31 @@ def test_a_request_that_the_model_settled_is_not_open() -> None:
     assert stage.until(20).words == "You are welcome. Goodbye."
 
 
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ("No action was under way or was finished lately.", "Yes, the 3 pm slot tomorrow is booked."),
+        ("- book_slot (slot: tomorrow 3pm): failed", "No, booking the 3 pm slot tomorrow failed."),
+    ],
+)
+def test_what_it_said_in_a_restored_history_it_believes_and_a_note_overrules_it(standing: str, words: str) -> None:
+    stage = Stage()
+    settled = said("Done: the 3 pm slot tomorrow is booked.")
+    note = NOTE.replace("- book_slot (slot: tomorrow 3pm): {}", standing)
+    stage.model.history([user(BOOK), settled, user(note)], now=0, answer=False)
+    stage.model.prompt(ASK, now=1)
+
+    assert stage.until(20).words == words
+
+
+def test_a_note_that_asks_nothing_of_it_is_no_riddle() -> None:
+    stage = Stage()
+    note = NOTE.replace("- book_slot (slot: tomorrow 3pm): {}", "No action was under way or was finished lately.")
+    stage.model.history([user("Hello?"), user(note)], now=0, answer=True)
+
+    assert stage.until(20).words == "I am here. Please go on."
+
+
 def test_a_history_is_only_read_until_its_turn_is_complete() -> None:
     stage = Stage()
     stage.model.history([user(BOOK), user(NOTE.format("booked"))], now=0, answer=False)

@@ -20,7 +20,7 @@ def quiet(seconds: float) -> bytes:
 def feed(speech: EndOfSpeech, pcm: bytes, size: int = 3_200) -> list[tuple[int, bytes]]:
     """Utterances, and how many octets had been fed when each was handed out."""
     fed = ((min(at + size, len(pcm)), speech.feed(pcm[at : at + size])) for at in range(0, len(pcm), size))
-    return [(at, utterance) for at, utterance in fed if utterance is not None]
+    return [(at, utterance) for at, utterances in fed for utterance in utterances]
 
 
 def test_silence_is_no_utterance_however_long() -> None:
@@ -51,16 +51,12 @@ def test_hiss_below_the_threshold_is_silence() -> None:
     assert feed(EndOfSpeech(), tone(3, 100)) == []
 
 
-def test_two_utterances_in_one_piece_come_one_after_the_other() -> None:
+def test_all_utterances_of_one_piece_come_at_once_and_nothing_piles_up() -> None:
     speech = EndOfSpeech()
-    first = speech.feed(tone(0.5) + quiet(1) + tone(0.8) + quiet(1))
+    first, second = speech.feed(tone(0.5) + quiet(1) + tone(0.8) + quiet(1))
 
-    second = speech.feed(b"")
-
-    assert first is not None
-    assert second is not None
     assert len(first) < len(second)
-    assert speech.feed(b"") is None
+    assert speech.feed(quiet(5)) == ()
 
 
 def test_noise_that_never_ends_is_handed_out_in_bounded_pieces() -> None:
@@ -84,11 +80,11 @@ def test_it_says_whether_somebody_speaks() -> None:
 def test_how_the_audio_is_cut_changes_no_octet_of_what_is_found(sizes: list[int], late: int) -> None:
     pcm = quiet(late / 16_000) + tone(0.7) + quiet(1) + tone(0.3) + quiet(1)
     whole = [utterance for _, utterance in feed(EndOfSpeech(), pcm, 640)]
-    speech, at, found = EndOfSpeech(), 0, []
+    speech, at = EndOfSpeech(), 0
+    found: list[bytes] = []
     while at < len(pcm):
         for size in sizes:
-            found.append(speech.feed(pcm[at : at + size]))
+            found += speech.feed(pcm[at : at + size])
             at += size
-    found += [speech.feed(b"") for _ in range(3)]
 
-    assert [utterance for utterance in found if utterance is not None] == whole
+    assert found == whole

@@ -134,8 +134,10 @@ def test_a_cancelled_call_gets_no_response_and_its_job_answers_whoever_asks_agai
     ledger.cancelled(["c1", "c9"])
     ledger.finished(job.number, BOOKED, now=NOW + 4)
     assert ledger.due() == ()
+    assert [job.call_id for job in ledger.updates()] == ["c1"], "else the model goes on believing that it stopped"
 
     assert ledger.called(call("c2"), now=NOW + 5) is None
+    assert ledger.updates() == ()
     assert ledger.take(now=NOW + 5) == (answer("c2", duplicate_of="c1"),)
 
 

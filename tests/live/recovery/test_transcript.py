@@ -1,6 +1,6 @@
 """Pieces become turns, and a loss cuts off the model's."""
 
-from lab.live.recovery.transcript import Transcript, Turn
+from lab.live.recovery.transcript import KEPT_TURNS, Transcript, Turn
 
 
 def test_pieces_of_one_side_are_one_turn_until_the_other_speaks() -> None:
@@ -57,3 +57,13 @@ def test_turns_without_words_are_none() -> None:
     transcript.model("")
 
     assert transcript.turns == ()
+
+
+def test_a_long_talk_is_remembered_by_its_end() -> None:
+    transcript = Transcript()
+    for number in range(2 * KEPT_TURNS):
+        transcript.user(f"question {number}")
+        transcript.model(f"answer {number}")
+
+    assert len(transcript.turns) == KEPT_TURNS
+    assert transcript.turns[-1].text == f"answer {2 * KEPT_TURNS - 1}"

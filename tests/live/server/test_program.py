@@ -91,6 +91,19 @@ def test_a_reader_that_goes_away_costs_the_lines_and_no_session() -> None:
         assert running.wait(STARTS_S) == 0
 
 
+def test_a_reader_that_does_not_read_holds_nobody_up() -> None:
+    async def talk(port: int) -> None:
+        for _ in range(100):  # six events of 150 octets each: more than a pipe holds
+            async with connect(f"ws://127.0.0.1:{port}{developer()}") as client:
+                await client.send('{"setup":{"model":"models/m"}}')
+                assert b"setupComplete" in await client.recv()
+
+    with program("--set", "setup_s=0") as (running, first):
+        asyncio.run(asyncio.wait_for(talk(first["ws"]), STARTS_S))
+        running.send_signal(signal.SIGTERM)
+        assert sum(event["event"] == "detach" for event in events(running)) == 100
+
+
 WRONG: list[tuple[Sequence[str], str]] = [
     (("--tls-port", "0"), "add --ca DIR"),
     (("--set", "settle_s"), "FIELD=VALUE"),

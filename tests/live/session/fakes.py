@@ -29,6 +29,7 @@ class FakeModel:
         self._calls = 0
         self._speaking = False
         self._cut = False
+        self._away = False
 
     def prompt(self, text: str, *, now: float) -> None:
         self.told.append(("prompt", text))
@@ -59,15 +60,18 @@ class FakeModel:
         self.told.append(("cut off", now))
         if self._speaking:
             self._plan.clear()
-        self._speaking, self._cut = False, self._speaking
+        self._speaking, self._cut, self._away = False, self._cut or self._speaking, True
 
     def resumed(self, *, now: float) -> None:
         self.told.append(("resumed",))
+        self._away = False
         if self._cut:
             self._cut = False
             self._talk(now)
 
     def wake(self, *, now: float) -> list[ServerMessage]:
+        if self._away:
+            return []
         due = [step for step in self._plan if step[0] <= now]
         self._plan = [step for step in self._plan if step[0] > now]
         for _, message, speaking in due:
@@ -77,7 +81,7 @@ class FakeModel:
         return [message for _, message, _ in due if message is not None]
 
     def next_at(self) -> float | None:
-        return min((at for at, _, _ in self._plan), default=None)
+        return None if self._away else min((at for at, _, _ in self._plan), default=None)
 
     @property
     def speaking(self) -> bool:
@@ -118,15 +122,15 @@ class FakeEar:
         self._loud = b""
         self._quiet = 0
 
-    def feed(self, pcm: bytes) -> bytes | None:
+    def feed(self, pcm: bytes) -> tuple[bytes, ...]:
         loud = pcm.replace(b"\0", b"")
         self._loud += loud
         trailing = len(pcm) - len(pcm.rstrip(b"\0"))
         self._quiet = trailing if loud else self._quiet + trailing
         if not self._loud or self._quiet < QUIET_TO_END:
-            return None
+            return ()
         found, self._loud = self._loud, b""
-        return found
+        return (found,)
 
 
 def _fit(model: FakeModel, ear: FakeEar) -> tuple[Model, SpeechEnd]:

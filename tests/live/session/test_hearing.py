@@ -17,9 +17,9 @@ class Ear:
     def __init__(self) -> None:
         self.fed: list[bytes] = []
 
-    def feed(self, pcm: bytes) -> bytes | None:
+    def feed(self, pcm: bytes) -> tuple[bytes, ...]:
         self.fed.append(pcm)
-        return None
+        return ()
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_audio_clock_counts_octets_and_the_ear_gets_whole_samples_in_order(c
     ear = Ear()
     hearing = Hearing(ear)
     for chunk in chunks:
-        assert hearing.feed(chunk) is None
+        assert hearing.feed(chunk) == ()
 
     whole = b"".join(chunks)
     assert hearing.audio_s == len(whole) / 32_000
@@ -56,7 +56,7 @@ def test_the_audio_clock_counts_octets_and_the_ear_gets_whole_samples_in_order(c
 def test_the_ear_finds_the_end_of_an_utterance() -> None:
     hearing = Hearing(FakeEar())
 
-    assert [hearing.feed(pcm) for pcm in (LOUD, b"\0\0", b"\0\0", b"\0\0")] == [None, None, LOUD, None]
+    assert [hearing.feed(pcm) for pcm in (LOUD, b"\0\0", b"\0\0", b"\0\0")] == [(), (), (LOUD,), ()]
 
 
 def test_the_end_of_the_stream_ends_the_utterance_and_does_not_move_the_audio_clock() -> None:
@@ -64,8 +64,8 @@ def test_the_end_of_the_stream_ends_the_utterance_and_does_not_move_the_audio_cl
     hearing.feed(LOUD)
     before_s = hearing.audio_s
 
-    assert hearing.stream_end() == LOUD
-    assert hearing.stream_end() is None
+    assert hearing.stream_end() == (LOUD,)
+    assert hearing.stream_end() == ()
     assert hearing.audio_s == before_s
 
 
@@ -78,9 +78,9 @@ def test_where_the_client_marks_activity_the_ear_is_not_asked() -> None:
     hearing.feed(LOUD)
     hearing.feed(b"\0\0")
 
-    assert hearing.stream_end() is None
-    assert hearing.end() == LOUD + b"\0\0"
-    assert hearing.end() is None
+    assert hearing.stream_end() == ()
+    assert hearing.end() == (LOUD + b"\0\0",)
+    assert hearing.end() == ()
     assert ear.fed == []
     assert hearing.audio_s == 6 / 32_000
 
@@ -92,4 +92,4 @@ def test_an_activity_that_never_ends_is_kept_to_about_a_minute() -> None:
     for _ in range(70):
         hearing.feed(bytes(32_000))
 
-    assert len(hearing.end() or b"") == 60 * 32_000
+    assert [len(utterance) for utterance in hearing.end()] == [60 * 32_000]

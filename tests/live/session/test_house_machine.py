@@ -42,9 +42,6 @@ class House(RuleBasedStateMachine):
         self.limit = limit
         self.stage = Stage(PROFILES[profile].with_(concurrent_limit=limit, settle_s=settle_s))
 
-    def session_of(self, number: int) -> str | None:
-        return next((found.id for found in self.stage.house.status(now=0).sessions if found.connection == number), None)
-
     def state_of(self, handle: str) -> str | None:
         name = self.stage.house._named.get(handle)
         return self.stage.house._sessions[name].state.value if name is not None else None

@@ -54,8 +54,7 @@ def utterances(pcm: bytes) -> Iterator[bytes]:
     """What a session's ear finds in audio that comes in chunks of 100 ms."""
     speech = EndOfSpeech()
     for at in range(0, len(pcm), 3200):
-        if (found := speech.feed(pcm[at : at + 3200])) is not None:
-            yield found
+        yield from speech.feed(pcm[at : at + 3200])
 
 
 def quieter(clip: Clip, gain: float) -> bytes:
