@@ -121,6 +121,17 @@ def test_every_key_of_the_status_is_explained(served: tuple[list[str], dict[str,
     assert keys - named(section) == set()
 
 
+def test_the_command_that_cuts_a_client_is_the_same_on_both_pages() -> None:
+    """``make conformance`` runs the README's."""
+    shown = [
+        re.findall(r"^    lab run (--profile study-server .*?)\n\n", page, re.DOTALL | re.MULTILINE)
+        for page in (README, LIVE)
+    ]
+
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 1
+
+
 def test_the_profiles_are_those_that_there_are() -> None:
     assert [named(row[0]).pop() for row in cells(LIVE, "profile")] == list(PROFILES)
 
@@ -314,7 +325,7 @@ def test_the_page_of_findings_that_is_kept_is_of_that_form_and_whole() -> None:
     assert [link for link in re.findall(r"\]\(([^)]+)\)", page) if not (PAGE.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["live.md", "study.md", "design.md"])
+@pytest.mark.parametrize("name", ["live.md", "study.md", "design.md", "google-genai.md"])
 def test_every_link_of_the_pages_leads_somewhere(name: str) -> None:
     page = ROOT / "docs" / name
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
