@@ -19,6 +19,10 @@ from lab.live.session.house import House
 from lab.live.session.states import Detach
 from lab.live.timelapse import Lapse
 
+AT_ONCE = 8
+"""Sessions that are woken before the loop looks at its sockets again: where hundreds are to speak at the same instant,
+the pongs of the others do not wait for all of them."""
+
 Tell = Callable[..., None]
 """Tells an event by its name, with ``t`` in session seconds and what else there is; as ``lab.programs.report.say``."""
 
@@ -126,7 +130,7 @@ class Shell:
         self._do(self.house.dismiss(session, now=self.clock.now()))
 
     def _wake(self) -> None:
-        self._do(self.house.wake(now=self.clock.now()))
+        self._do(self.house.wake(now=self.clock.now(), most=AT_ONCE))
 
     def _guarded(self, line: Line, act: Callable[[], list[Command]]) -> None:
         """A defect that one message meets costs its connection, not the server."""
