@@ -13,6 +13,11 @@ from lab.study.scenario import Loss, Quantity
 ABNORMAL = 1006
 """How RFC 6455 section 7.4.1 calls an end without a close frame."""
 
+LOCKED = 1011
+"""How the study's server refuses a resume; another code would be another refusal."""
+
+EXHAUSTED = "RESOURCE_EXHAUSTED"
+"""How the reason of a refusal by the limit begins."""
 
 Values = Mapping[Quantity, tuple[float, ...]]
 """What each quantity came to: a count is one number, times are one for each time that it happened."""
@@ -25,7 +30,7 @@ def read(seen: Observed) -> Values:
 
 
 def _refused(of: Reading) -> Iterator[float]:
-    yield len(of.answers_to_attempts("refused", resume=True))
+    yield sum(each.get("code") == LOCKED for each in of.answers_to_attempts("refused", resume=True))
 
 
 def _accepted(of: Reading) -> Iterator[float]:
@@ -182,6 +187,11 @@ def _gave_up(of: Reading) -> Iterator[float]:
     yield len(of.named("given_up"))
 
 
+def _gave_up_at_limit(of: Reading) -> Iterator[float]:
+    ends = ((each, of.named("refused", before=each)[-1:]) for each in of.named("given_up"))
+    yield sum(str(last[0].get("reason")).startswith(EXHAUSTED) for _, last in ends if last)
+
+
 def _dead_code(of: Reading) -> Iterator[float]:
     heal = next((each for each in of.named("mark") if each.get("name") in HEALS), None)
     if heal is None:
@@ -228,6 +238,7 @@ _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.UPDATED: _updated,
     Quantity.HEARD_AGAIN: _heard_again,
     Quantity.GAVE_UP: _gave_up,
+    Quantity.GAVE_UP_AT_LIMIT: _gave_up_at_limit,
     Quantity.DEAD_CODE: _dead_code,
     Quantity.REFUSED_AT_S: lambda of: _begun(of, "refused"),
     Quantity.ACCEPTED_AT_S: lambda of: _begun(of, "setup_complete"),

@@ -38,6 +38,7 @@ WORDS = {
     Quantity.UPDATED: "update notes",
     Quantity.HEARD_AGAIN: "heard again",
     Quantity.GAVE_UP: "gave up",
+    Quantity.GAVE_UP_AT_LIMIT: "at the limit",
     Quantity.DEAD_CODE: "the path brought",
 }
 """How a quantity is called beside its figure."""
