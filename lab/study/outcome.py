@@ -7,6 +7,7 @@ segment to the last copy, is multiplied by the kernel's factor.
 
 from collections.abc import Callable, Iterator, Mapping
 
+from lab.live.client.judging import Saying, what_it_says
 from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
 from lab.study.scenario import Loss, Quantity
 
@@ -147,6 +148,17 @@ def _behind(of: Reading) -> Iterator[float]:
             yield float(answer["commit_age_s"])
 
 
+def _still_booking(of: Reading) -> Iterator[float]:
+    """To the first sound of the first turn after a restore that says so, where the commit was made by then."""
+    if (restored := of.first("restored")) is None:
+        return
+    for said in of.named("model_said", after=restored):
+        if what_it_says(str(said["text"])) is Saying.IN_PROGRESS:
+            sound = next(reversed(of.named("audio_first", after=restored, before=said)), None)
+            yield from of.between(of.first("committed", before=sound), sound)
+            return
+
+
 def _silent_until(of: Reading) -> Iterator[float]:
     wire = of.seen.wire
     if wire is not None and wire.first_lost_s is not None:
@@ -230,6 +242,7 @@ _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.RESULT_AGE_S: _result_age,
     Quantity.ANNOUNCED_S: _announced,
     Quantity.BEHIND_S: _behind,
+    Quantity.STILL_BOOKING_S: _still_booking,
     Quantity.SILENT_UNTIL_S: _silent_until,
     Quantity.COPIES: _copies,
     Quantity.LAST_COPY_S: _last_copy,

@@ -109,7 +109,16 @@ BR1_NO_NOTE = Scenario(
         REFUSAL_HELD,
         exactly(Quantity.REISSUED, 1, "ablation: 2/2"),
         within(Quantity.REISSUED_AFTER_S, 0.577, 0.858, "ablation: 577 and 858 ms after the restore"),
-        *booked(1, None, "ablation: 1 commit each"),
+        within(
+            Quantity.STILL_BOOKING_S,
+            3.6,
+            3.8,
+            'ablation: "I\'m booking..." 3.6 to 3.8 s after the commit',
+            slack=0.5,
+            why="two sessions; where the last pong falls moves the detection, and all after it, by up to half a second",
+            digits=1,
+        ),
+        *booked(1, 1, "ablation: 1 commit each; with BR1 and BR2, nine answers of nine agree"),
     ),
     study="the model re-issues the call with a new id 2/2 (577, 858 ms after the restore); deduplicated; \"I'm "
     'booking..." 3.6 to 3.8 s after the commit; 1 commit',

@@ -84,6 +84,7 @@ class Quantity(enum.Enum):
     RESULT_AGE_S = "age of the call when its result was accepted"
     ANNOUNCED_S = "time from the result to the model's announcement"
     BEHIND_S = "time from the commit to an answer that does not know of it"
+    STILL_BOOKING_S = "time from the commit to a restored model's word that it is still booking"
     SILENT_UNTIL_S = "time from the loss to the server's first segment"
     COPIES = "copies of the server's first lost segment"
     LAST_COPY_S = "time from the loss to the last copy"
