@@ -60,6 +60,7 @@ def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "R
     from datetime import UTC, datetime
 
     from lab.cli.live_matrix import Ran
+    from lab.cli.output import console
     from lab.core.errors import UsageError
     from lab.report.folder import RunFolder
     from lab.study.judgement import rows_of
@@ -69,8 +70,11 @@ def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "R
     if missing:
         raise UsageError(f"{missing[0]} holds no results.", fix="name a folder that `lab live study` has written")
     sessions = [session for folder in folders for session in Results(folder / "results").read()]
+    rows = rows_of(chosen, sessions)
+    if absent := [scenario.id for scenario in chosen if all(row.scenario is not scenario for row in rows)]:
+        console.print(f"No session was kept of {', '.join(absent)}.", style="dim")
     path = RunFolder.create("live-study", started=datetime.now(UTC).astimezone(), out=out).path
-    return Ran(rows_of(chosen, sessions), path, None, "netns")
+    return Ran(rows, path, None, "netns")
 
 
 def _chosen(names: list[str], *, published: bool) -> "list[Scenario]":

@@ -19,6 +19,7 @@ from tests.live.server.harness import (
     HOST,
     PROMPT,
     SETUP,
+    SOON_S,
     closed,
     hear,
     masked,
@@ -248,6 +249,27 @@ def test_a_defect_of_the_server_ends_the_connection_that_met_it(capsys: pytest.C
             assert (await closed(client))[0] == 1011
             assert await works(other)
             assert server.shell.defects == 1
+
+    asyncio.run(scenario())
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_defect_that_a_timer_meets_is_told_and_the_timers_of_the_others_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Broken(FakeModel):
+        def wake(self, *, now: float) -> list[ServerMessage]:
+            if ("prompt", "hello") in self.told:
+                raise ZeroDivisionError
+            return super().wake(now=now)
+
+    async def scenario() -> None:
+        async with served(made=parts(Broken)) as server, session(server) as (other, _), session(server) as (client, _):
+            await say(client, {"realtimeInput": {"text": "hello"}})
+            await until(lambda: server.shell.defects == 1, "a defect")
+            await say(other, {"realtimeInput": {"text": "book"}})
+            async with asyncio.timeout(SOON_S):
+                assert b"toolCall" in await other.recv(), "what a timer brings"
 
     asyncio.run(scenario())
     assert "ZeroDivisionError" in capsys.readouterr().err
