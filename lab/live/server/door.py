@@ -72,9 +72,11 @@ def listen(host: str | None, port: int) -> Door:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             door = _bound(family, address)
         door.listen(BACKLOG)
-    except BaseException:
+    except BaseException as error:
         if door is not None:
             door.close()
+        if isinstance(error, OSError):  # It does not say by itself which of several ports it was.
+            raise OSError(error.errno, error.strerror, f"{host or '*'}:{port}") from error
         raise
     return door
 

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -18,6 +19,9 @@ from lab.live.session.profile import Profile
 from lab.programs.report import say
 
 PORT = 8765
+
+ANOTHER = "end what has the port, or name another one (0: a free one) by --port, --tls-port or --status-port"
+OTHER = "name an address of this machine by --host, and files that can be written"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -100,7 +104,8 @@ async def run(options: Options, *, tell: Tell, ready: Callable[[Serving], None])
             with _commands(ended.set):
                 await ended.wait()
     except OSError as error:
-        raise UsageError(f"The server cannot begin: {error}", fix="name another port or file") from error
+        taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        raise UsageError(f"The server cannot begin: {error}", fix=ANOTHER if taken else OTHER) from error
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -122,6 +123,15 @@ def test_what_cannot_be_served_is_said_with_its_fix(
     shown = capsys.readouterr().err
     assert said in shown
     assert "Fix: " in shown
+
+
+def test_a_port_that_is_taken_is_named_with_the_options_for_another_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(("--host", "127.0.0.1", "--port", str(port))) == UsageError.exit_code
+    shown = capsys.readouterr().err
+    assert f"127.0.0.1:{port}" in shown
+    assert "--port" in shown
 
 
 def test_the_command_line_becomes_options(tmp_path: Path) -> None:
