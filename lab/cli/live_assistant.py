@@ -1,5 +1,6 @@
 """``lab live assistant``: the reference client, by a script or at the keyboard."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 UNTRUE = 1
 """Exit code where an answer contradicted the bookings, or the script got stuck: refuted."""
+
+NO_SERVER = "start lab live serve in another terminal, or say by --url where the server is (wss: by --ca whom to trust)"
 
 WORDS_AT = 10
 """The column at which an event's words begin."""
@@ -45,8 +48,11 @@ def assistant(
     import asyncio
 
     from lab.cli.options import duration
+    from lab.cli.output import console
+    from lab.core.errors import EnvironmentNotReady
     from lab.live.client.events import Events
     from lab.live.client.options import options_of
+    from lab.live.client.talk import HELP
     from lab.live.clock import Clock
     from lab.programs.report import say
 
@@ -54,9 +60,13 @@ def assistant(
         url=url, status=status, script=script or "[]", policy=policy, adapter=adapter, text=text, replay=replay,
         bookings=bookings, commit_after_s=duration("--commit-after", commit_after), fault=fault, unique=unique, ca=ca,
     )  # fmt: skip
+    if script is None and sys.stdin.isatty():
+        console.print(HELP)
     clock = Clock()
     events = Events(clock, say if as_json else _Narrator())
     usable = asyncio.run(_run(given, events, clock, scripted=script is not None))
+    if not usable and (why := _never_connected(events)) is not None:
+        raise EnvironmentNotReady(f"No connection to {url}: {why}.", fix=NO_SERVER)
     if not usable or any(each.name == "answer" and not each.fields["consistent"] for each in events.log):
         raise SystemExit(UNTRUE)
 
@@ -65,6 +75,14 @@ async def _run(options: "Options", events: "Events", clock: "Clock", *, scripted
     from lab.live.client.program import perform, talk
 
     return await (perform if scripted else talk)(options, events=events, clock=clock)
+
+
+def _never_connected(events: "Events") -> str | None:
+    """Why there was not one connection, where it is for want of a server; None where it is not."""
+    failed = [each.fields for each in events.log if each.name == "failed"]
+    if {each["phase"] for each in failed} != {"connect"} or any(each.name == "setup_complete" for each in events.log):
+        return None
+    return str(failed[0]["error"])
 
 
 class _Narrator:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from typing import Any
 
@@ -54,6 +55,16 @@ def test_an_untrue_answer_is_exit_code_1() -> None:
         assert "consistent False" in out
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_is_not_there_is_exit_code_5_and_says_how_to_start_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for argv in ((), script(BOOK)):
+        code, _, err = asyncio.run(assisted(f"ws://127.0.0.1:{port}", *argv))
+
+        assert code == 5
+        assert "lab live serve" in err
 
 
 def test_what_is_typed_is_said_until_the_input_ends() -> None:
