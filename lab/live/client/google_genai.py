@@ -22,6 +22,8 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
+from lab.core.errors import UsageError
+from lab.live.client.dialing import trust
 from lab.live.client.genai_messages import config_of, put, server_message
 from lab.live.client.inbox import Inbox
 from lab.live.client.link import Address, Ears, Ending, Failed, Link, Phase, Refused
@@ -41,6 +43,8 @@ KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 LOCAL_KEY = "local"
 """For a server that asks for none: the package wants one."""
 
+WITH_TLS = "--url https://127.0.0.1:8766 --ca FILE, the server's ca.pem; lab live serve prints both"
+
 _dialling: "contextvars.ContextVar[GenaiLink]" = contextvars.ContextVar("dialling")
 """The link for which this task makes a connection: one client of the package serves all links."""
 
@@ -50,12 +54,21 @@ def genai_dialer(options: Options) -> Callable[[Ears], Link]:
 
     The address is that of ``GOOGLE_GEMINI_BASE_URL`` where it is set, so that the environment alone redirects; else the
     options'. The key is the environment's, else one that only a local server takes.
+
+    Raises:
+        UsageError: the address is one without TLS.
+        EnvironmentNotReady: the certificate cannot be read.
     """
+    base_url = os.environ.get(BASE_URL) or options.url
+    if base_url.startswith("ws:"):
+        raise UsageError(f"google-genai speaks TLS alone, and {base_url} has none.", fix=WITH_TLS)
     arguments = {**CONNECT_OPTIONS, "create_connection": lambda *given, **named: _dialling.get().make(*given, **named)}
+    if options.ca is not None:
+        arguments["ssl"] = trust(options)
     client = genai.Client(
         api_key=next((key for name in KEYS if (key := os.environ.get(name))), LOCAL_KEY),
         http_options=types.HttpOptions(
-            base_url=os.environ.get(BASE_URL) or options.url,
+            base_url=base_url,
             async_client_args=arguments,
         ),
     )

@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("google.genai", reason="google-genai is not installed here; see the real clients' environments")
 pytest.importorskip("cryptography", reason="the server's certificates need cryptography")
 
+from lab.core.errors import UsageError
+from lab.live.client.google_genai import genai_dialer
+from lab.live.client.options import Options as ClientOptions
 from lab.live.recovery.policy import Policy
 from lab.live.server.parts import scripted
 from lab.live.server.serving import Options, Serving, serving
@@ -154,3 +157,27 @@ def test_an_attempt_that_is_abandoned_while_its_setup_waits_ends_at_once(
             assert failed["took_s"] < 2.0
 
     asyncio.run(scenario())
+
+
+def test_the_certificate_that_it_is_given_is_trusted_whatever_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        wanted = Options(profile=DEFAULT, host="127.0.0.1", port=None, tls_port=0, ca=tmp_path, seed=1)
+        async with serving(wanted, scripted(), tell=lambda *_, **__: None) as server:
+            monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+            monkeypatch.delenv("GOOGLE_GEMINI_BASE_URL", raising=False)
+            url = f"https://127.0.0.1:{server.port('wss')}"
+            async with acting(url, adapter="google-genai", ca=server.authority) as acted:
+                await acted.run({"do": "watch", "for": 0.1})
+
+                assert acted.ok
+
+    asyncio.run(scenario())
+
+
+def test_an_address_without_tls_is_refused_with_one_that_has_it() -> None:
+    with pytest.raises(UsageError, match="TLS alone") as raised:
+        genai_dialer(ClientOptions(url="ws://127.0.0.1:8765", adapter="google-genai"))
+    assert raised.value.fix is not None
+    assert "https://" in raised.value.fix
