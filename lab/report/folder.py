@@ -92,9 +92,11 @@ class RunFolder:
         try:
             text = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
-            raise UsageError(
-                f"{self.path} is not a run folder: it has no {RECORD}.", fix="name a folder that `lab run` has written."
-            ) from None
+            within = sorted(self.path.glob(f"*/*/{RECORD}"))
+            fix = (
+                f"name one of those within, as {within[0].parent}." if within else "name a folder that `lab run` wrote."
+            )
+            raise UsageError(f"{self.path} is not a run folder: it has no {RECORD}.", fix=fix) from None
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
         return parse_record(text, path)

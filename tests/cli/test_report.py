@@ -73,6 +73,16 @@ def test_every_check_is_listed_when_asked(tmp_path: Path) -> None:
     assert "check ok       rules-matched: 17 forward, 17 return" in run(str(folder), "--verbose").stdout
 
 
+def test_the_folder_of_many_sessions_is_answered_with_one_of_theirs(tmp_path: Path) -> None:
+    session = tmp_path / "sessions" / "BR1-1"
+    session.parent.mkdir()
+    make(session)
+
+    with pytest.raises(UsageError) as raised:
+        report(tmp_path)
+    assert str(session) in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("text", "seen"),
     [(None, "no record.json"), ("{", "is not JSON"), ('{"schema": 7}', "has schema 7"), ('{"schema": 1}', "is broken")],
