@@ -126,17 +126,25 @@ class Shell:
         self._do(self.house.dismiss(session, now=self.clock.now()))
 
     def _wake(self) -> None:
-        self._do(self.house.wake(now=self.clock.now()))
+        """Do what is due; a session whose time comes to nothing stands still, and the clock of the others does not."""
+        try:
+            self._do(self.house.wake(now=self.clock.now()))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other sessions go on
+            self._defect(error, None)
+            self.ticker.set()
 
     def _guarded(self, line: Line, act: Callable[[], list[Command]]) -> None:
         """A defect that one message meets costs its connection, not the server."""
         try:
             self._do(act())
         except Exception as error:  # noqa: BLE001 - whatever it is, the other sessions go on
-            self.defects += 1
-            traceback.print_exc(file=sys.stderr)
-            self._tell("defect", {"connection": line.number, "error": f"{type(error).__name__}: {error}"})
+            self._defect(error, line.number)
             line.hang_up(closing.INTERNAL_ERROR.code, closing.INTERNAL_ERROR.reason)
+
+    def _defect(self, error: Exception, connection: int | None) -> None:
+        self.defects += 1
+        traceback.print_exc(file=sys.stderr)
+        self._tell("defect", {"connection": connection, "error": f"{type(error).__name__}: {error}"})
 
     def _do(self, commands: Iterable[Command]) -> None:
         for command in commands:

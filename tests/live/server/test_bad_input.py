@@ -253,6 +253,24 @@ def test_a_defect_of_the_server_ends_the_connection_that_met_it(capsys: pytest.C
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
+def test_a_defect_of_one_session_s_clock_does_not_stop_that_of_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken(FakeModel):
+        def wake(self, *, now: float) -> list[ServerMessage]:
+            if ("prompt", "divide") in self.told and self.next_at() is not None:
+                raise ZeroDivisionError(now)
+            return super().wake(now=now)
+
+    async def scenario() -> None:
+        async with served(made=parts(Broken)) as server, session(server) as (other, _), session(server) as (client, _):
+            await say(client, {"realtimeInput": {"text": "divide"}})
+            await say(other, {"realtimeInput": {"text": "hello"}})
+            assert "serverContent" in await hear(other)
+            assert server.shell.defects == 1
+
+    asyncio.run(scenario())
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "opening",
     [
