@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full conformance table equivalence lint types bench ci setup lock clean run-setup dev-setup
+.PHONY: help demo test test-full conformance table equivalence study lint types bench ci setup lock clean run-setup dev-setup
 
 bin := .venv/bin
 export PYTHON
@@ -35,6 +35,9 @@ table: dev-setup ## Run the experiments, write docs/experiments.md and the READM
 
 equivalence: dev-setup ## Run the experiments on both backends, write docs/equivalence.md
 	$(bin)/python -m pytest -m "not slow" lab/ --backend both --lab-equivalence docs/equivalence.md
+
+study: run-setup ## Run the whole study, write docs/findings.md; STUDY=--full for real waits
+	scripts/study_page.sh $(bin)/lab $(STUDY)
 
 lint: dev-setup ## Format and lint, changing nothing
 	$(bin)/ruff format --check .

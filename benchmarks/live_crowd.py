@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 SESSIONS = 300
@@ -70,6 +71,11 @@ class Assistants:
             self.close()
             raise
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._running.pid
+
     def ask(self, what: str, seconds: float) -> dict[str, Any]:
         """``measure`` or ``losses``; returns when that is over."""
         assert self._running.stdin is not None
@@ -128,6 +134,11 @@ class Bystander:
             due = time.monotonic() + self.EVERY_S
             time.sleep(self.EVERY_S)
             self.late_s.append(time.monotonic() - due)
+
+
+def waited_s(pid: int) -> float:
+    """How long a process's first thread has waited for a processor that others had, seconds."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
 
 
 @contextlib.contextmanager

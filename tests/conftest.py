@@ -21,6 +21,7 @@ CONTAINERS = (
     "robustness/test_docker_kills.py",
     "run/test_container_runs.py",
     "run/test_uplink.py",
+    "study/test_container_session.py",
     "testbed/docker/",
     "testcontainers/",
 )

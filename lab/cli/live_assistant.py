@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 UNTRUE = 1
 """Exit code where an answer contradicted the bookings, or the script got stuck: refuted."""
 
+WORDS_AT = 10
+"""The column at which an event's words begin."""
+
 
 def assistant(
     url: Annotated[
@@ -71,11 +74,11 @@ class _Narrator:
         self._zero: float | None = None
 
     def __call__(self, event: str, *, at: float, t: float, **fields: Any) -> None:  # noqa: ARG002 - session time it is
-        from lab.cli.output import print_out
+        from lab.cli.output import hanging, print_out
 
         self._zero = t if self._zero is None else self._zero
         if (words := in_words(event, fields)) is not None:
-            print_out(f"{t - self._zero:8.3f}  {words}")
+            print_out(hanging(f"{t - self._zero:8.3f}  {words}", WORDS_AT))
 
 
 def in_words(event: str, fields: Mapping[str, Any]) -> str | None:
@@ -93,6 +96,7 @@ def in_words(event: str, fields: Mapping[str, Any]) -> str | None:
     if form is None:
         return None
     try:
-        return form.format_map({name: "" if value is None else value for name, value in fields.items()})
+        # An end without a close frame has neither code nor reason.
+        return form.format_map({name: "" if value is None else value for name, value in fields.items()}).rstrip(" :")
     except (KeyError, ValueError):
         return f"{event} {dict(fields)}"  # A field that the words format is not known, such as the time of no attempt.

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 FEW = 3
 """So many sessions are told event by event."""
 
+TITLE_AT, WORDS_AT, EVENT_AT = 30, 11, 29
+"""Columns at which what a long line goes on with begins: in the list, in the verdict, in a session's story."""
+
 
 def run(
     scenario: Annotated[str, typer.Argument(help="R0 to R4, P1 to P4, N1 to N3, B1 to B3, BR0 to BR2, ...")] = "",
@@ -29,7 +32,7 @@ def run(
     Without a name it lists the scenarios. Exit code 0: as modelled; 1: not; 3: a session could not prove itself.
     """
     from lab.cli.live_matrix import exit_code, run_matrix
-    from lab.cli.output import print_json, print_out
+    from lab.cli.output import hanging, print_json, print_out
     from lab.study.matrix import JOBS, plan
     from lab.study.scenarios import find
     from lab.study.table import as_json
@@ -53,28 +56,28 @@ def run(
             for number in sorted(stories):
                 _tell(stories[number])
         for line in _summary(row):
-            print_out(line)
+            print_out(hanging(line, WORDS_AT))
         print_out(f"Everything is in {ran.out}/")
     if code := exit_code(ran.rows):
         raise SystemExit(code)
 
 
 def _list() -> None:
-    from lab.cli.output import print_out
+    from lab.cli.output import hanging, print_out
     from lab.study.scenarios import SCENARIOS
 
     for known in SCENARIOS.values():
-        print_out(f"{known.id:22} n={known.n:<4} {known.title}")
+        print_out(hanging(f"{known.id:22} n={known.n:<4} {known.title}", TITLE_AT))
 
 
 def _tell(record: "SessionRecord") -> None:
     """A session's story."""
-    from lab.cli.output import print_out
+    from lab.cli.output import hanging, print_out
     from lab.study.narrative import narrate
 
     print_out(f"session {record.number + 1}: session time, time from the loss, who, what")
     for line in narrate(record.observed):
-        print_out(line)
+        print_out(hanging(line, EVENT_AT))
     print_out("")
 
 

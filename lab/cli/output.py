@@ -51,6 +51,19 @@ def print_out(renderable: object = "", *, style: str | None = None) -> None:
     sys.stdout.flush()
 
 
+def hanging(text: str, indent: int) -> str:
+    """A long line in as many as fit, all but the first indented; words stay whole.
+
+    Args:
+        text: One line.
+        indent: Columns.
+    """
+    import textwrap
+
+    width = _console(stderr=False).width
+    return textwrap.fill(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
 def _console(*, stderr: bool) -> "Console":
     from rich.console import Console
 

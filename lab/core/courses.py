@@ -1,8 +1,8 @@
 """From one timer's rule to windows: walk the rule through every phase of the timer wheel.
 
 A kernel's ticks are regular, but nobody outside knows where in the wheel's period a segment was lost. A *walk* follows
-the kernel's rule from one starting tick and gives the course of events; the windows are the extremes over all starting
-ticks. Three more things are unknown:
+the kernel's rule from many starting ticks (``lab.core.front``); the windows are the extremes over all of them. Three
+more things are unknown:
 
 - where within its tick the start lies: by the wall clock every event can come up to one jiffy earlier;
 - whether handlers run in the tick in which their timer fires, or one later, as they do now and then on a busy machine.
@@ -10,11 +10,11 @@ ticks. Three more things are unknown:
 - which two of those a comparison of times is between: closer than one jiffy it may go either way.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from lab.core.errors import UsageError
+from lab.core.front import Front, Run, highest, lowest, offsets
 from lab.core.prediction import Candidate, Copy, CopyKind
 from lab.core.timerwheel import fires_at, granularity
 
@@ -29,10 +29,10 @@ class Course(NamedTuple):
 class Courses(NamedTuple):
     """All ways that things may go."""
 
-    typical: list[Course]
+    typical: Front
     """Those in which nothing runs late."""
 
-    every: list[Course]
+    every: Sequence[Front]
     stride: int
     """Jiffies between the starting ticks that were tried."""
 
@@ -47,7 +47,7 @@ class Windows(NamedTuple):
     candidates: tuple[Candidate, ...]
 
 
-def check_length(copies: Sequence[int]) -> None:
+def check_length(copies: Sequence[object]) -> None:
     """Stop a walk that goes on for longer than a prediction is worth.
 
     Raises:
@@ -58,7 +58,7 @@ def check_length(copies: Sequence[int]) -> None:
 
 
 class Start(NamedTuple):
-    """What a walk starts from, in jiffies."""
+    """What the walk of a single start begins with, in jiffies."""
 
     tick: int
     """Tick of the anchor, from the start of the wheel's period."""
@@ -74,8 +74,11 @@ class Start(NamedTuple):
         return fires_at(now, wait) + self.lag
 
 
-Walk = Callable[[Start], Course]
-"""The course from a start."""
+Walk = Callable[[Front], None]
+"""Takes a front that is at its starts to the death of every socket."""
+
+_Ticks = tuple[Sequence[Run], int]
+"""Runs, and the stride of their starts."""
 
 _MOST_COPIES = 20_000
 """The longest user timeout that a socket takes, 24.8 days, makes 17,900 at a wait of 120 s."""
@@ -86,37 +89,64 @@ _MOST_STEPS = 400_000
 _MOST_PHASES = 1024
 """Starting ticks to try: all of them for waits up to 129 s at HZ 250; beyond, evenly spread, with wider windows."""
 
+_DISTURBANCES = tuple((lag, shift) for lag in (0, 1) for shift in (0, -1, 1))
+"""What may be unknown beside the start; the first is that nothing runs late."""
+
 
 def all_courses(walks: Callable[[Start], Iterable[Course]], period: int) -> Courses:
-    """The courses from every start.
+    """The courses from every start, each followed alone: for rules with several courses from one start.
 
     Args:
         walks: One course or several from a start.
         period: Of the wheel, in jiffies: the granularity of the longest wait.
     """
-    length = 1 + max(len(course.copies) for course in walks(Start(0, 0, 0)))
-    stride = max(1, period // _MOST_PHASES, period * length // _MOST_STEPS)
-    typical, *disturbed = (
-        [course for tick in range(0, period, stride) for course in walks(Start(tick, lag, shift))]
-        for lag in (0, 1)
-        for shift in (0, -1, 1)
-    )
-    return Courses(typical, [*typical, *(course for some in disturbed for course in some)], stride)
+    stride = _stride(period, max(len(course.copies) for course in walks(Start(0, 0, 0))))
+    fronts = [
+        _front_of(course for tick in range(0, period, stride) for course in walks(Start(tick, lag, shift)))
+        for lag, shift in _DISTURBANCES
+    ]
+    return Courses(fronts[0], fronts, stride)
 
 
 def all_courses_of(walk: Walk) -> Courses:
     """The courses from every start of a walk, over the period that its longest wait shows."""
-    courses = all_courses(lambda start: (walk(start),), 1)
     period = 1
-    while (wanted := granularity(max(_gaps(courses.every)))) > period:
+    courses = _courses(walk, period, stride=1)
+    longest = max(courses.typical.deaths)
+    while (wanted := granularity(max(front.longest_gap for front in courses.every))) > period:
         period = wanted
-        courses = all_courses(lambda start: (walk(start),), period)
+        courses = _courses(walk, period, _stride(period, longest))
     return courses
 
 
-def _gaps(courses: Sequence[Course]) -> Iterator[int]:
+def _stride(period: int, longest: int) -> int:
+    """Jiffies between starts to try, where a course has so many copies."""
+    return max(1, period // _MOST_PHASES, period * (1 + longest) // _MOST_STEPS)
+
+
+def _courses(walk: Walk, period: int, stride: int) -> Courses:
+    fronts: list[Front] = []
+    for lag, shift in _DISTURBANCES:
+        ahead = next((front for front in fronts if front.lag == lag), None)
+        fronts.append(Front(len(range(0, period, stride)), stride, lag, shift, ahead))
+        walk(fronts[-1])
+    return Courses(fronts[0], fronts, stride)
+
+
+def _front_of(courses: Iterable[Course]) -> Front:
+    """What single courses come to; each counts as a start."""
+    copies: list[list[Run]] = []
+    deaths: dict[int, list[Run]] = {}
     for course in courses:
-        yield from (later - tick for tick, later in pairwise((0, *course.copies, course.death)))
+        for index, tick in enumerate(course.copies):
+            if index == len(copies):
+                copies.append([])
+            copies[index].append((0, 1, tick, True))
+        deaths.setdefault(len(course.copies), []).append((0, 1, course.death, True))
+    front = Front(0)
+    front.copies.extend(copies)
+    front.deaths.update(deaths)
+    return front
 
 
 def summarise(courses: Courses, kinds: Callable[[int], CopyKind], hz: int) -> Windows:
@@ -128,28 +158,33 @@ def summarise(courses: Courses, kinds: Callable[[int], CopyKind], hz: int) -> Wi
         hz: Jiffies per second.
     """
     typical, every, stride = courses
-    by_copies: dict[int, list[int]] = {}
-    for course in every:
-        by_copies.setdefault(len(course.copies), []).append(course.death)
+    by_copies = sorted({copies for front in every for copies in front.deaths})
 
-    def window(ticks: Iterable[int]) -> tuple[float, float]:
-        ordered = sorted(ticks)
-        return max(0.0, ordered[0] - stride) / hz, (ordered[-1] + stride - 1) / hz
+    def window(ticks: Sequence[_Ticks]) -> tuple[float, float]:
+        low, high = min(lowest(*some) for some in ticks), max(highest(*some) for some in ticks)
+        return max(0.0, low - stride) / hz, (high + stride - 1) / hz
 
-    def middle(ticks: Iterable[int]) -> float:
+    def middle(ticks: Sequence[_Ticks]) -> float:
         # Half a tick: the anchor lies anywhere within its own.
-        ordered = sorted(ticks)
+        ordered = sorted(offset for some in ticks for offset in offsets(*some))
         return max(0.0, ordered[len(ordered) // 2] - 0.5) / hz
 
     copy_times = []
-    for index in range(max(by_copies)):
-        ticks = [course.copies[index] for course in every if index < len(course.copies)]
-        usual = [course.copies[index] for course in typical if index < len(course.copies)]
-        copy_times.append(Copy(kinds(index), middle(usual or ticks), window(ticks)))
+    for index in range(by_copies[-1]):
+        ticks = _copies(every, index)
+        copy_times.append(Copy(kinds(index), middle(_copies([typical], index) or ticks), window(ticks)))
+    died = {
+        copies: [(front.deaths[copies], front.stride) for front in every if copies in front.deaths]
+        for copies in by_copies
+    }
     return Windows(
-        give_up_s=middle(course.death for course in typical),
-        window_s=window(course.death for course in every),
-        copies=(min(by_copies), max(by_copies)),
+        give_up_s=middle([(runs, typical.stride) for runs in typical.deaths.values()]),
+        window_s=window([some for deaths in died.values() for some in deaths]),
+        copies=(by_copies[0], by_copies[-1]),
         copy_times=tuple(copy_times),
-        candidates=tuple(Candidate(copies, window(deaths)) for copies, deaths in sorted(by_copies.items())),
+        candidates=tuple(Candidate(copies, window(deaths)) for copies, deaths in died.items()),
     )
+
+
+def _copies(fronts: Sequence[Front], index: int) -> list[_Ticks]:
+    return [(front.copies[index], front.stride) for front in fronts if index < len(front.copies)]

@@ -4,7 +4,8 @@ Sources: ``reqsk_timer_handler`` (``net/ipv4/inet_connection_sock.c``), ``tcp_fi
 ``tcp_keepalive_timer`` (``tcp_timer.c``), ``tcp_time_wait`` (``tcp_minisocks.c``).
 """
 
-from lab.core.courses import Course, Start, all_courses_of, summarise
+from lab.core.courses import all_courses_of, summarise
+from lab.core.front import Front
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import SYN_RTO_S, initial_rto_s
 from lab.core.timerwheel import to_jiffies
@@ -29,12 +30,12 @@ def predict_syn_received(situation: Situation) -> GiveUp:
     """
     retries, hz = synack_retries(situation), situation.settings.hz
 
-    def walk(start: Start) -> Course:
-        now, copies = start.fires_at(start.tick, synack_wait(0, hz)), []
+    def walk(front: Front) -> None:
+        front.wait(synack_wait(0, hz))
         for timeouts in range(1, retries + 1):
-            copies.append(now - start.tick)
-            now = start.fires_at(now, synack_wait(timeouts, hz))
-        return Course(tuple(copies), now - start.tick)
+            front.copy()
+            front.wait(synack_wait(timeouts, hz))
+        front.end()
 
     windows = summarise(all_courses_of(walk), lambda _: CopyKind.SYN_COPY, hz)
     return GiveUp(cause=Cause.SYNACK_RETRIES, rule=f"expiry after {retries} copies of the SYN/ACK", **windows._asdict())
@@ -60,11 +61,10 @@ def predict_fin_wait_2(situation: Situation) -> GiveUp:
         return _NEVER_FIN_WAIT_2
     waits, hz = fin_wait_2_waits(situation), situation.settings.hz
 
-    def walk(start: Start) -> Course:
-        now = start.tick
+    def walk(front: Front) -> None:
         for wait in waits:
-            now = start.fires_at(now, wait)
-        return Course((), now - start.tick)
+            front.wait(wait)
+        front.end()
 
     windows = summarise(all_courses_of(walk), lambda _: CopyKind.FIN_COPY, hz)
     rule = "the wait of tcp_fin_timeout" if len(waits) == 1 else "twice what tcp_fin_timeout exceeds 60 s by"

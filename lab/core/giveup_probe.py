@@ -7,8 +7,10 @@ Sources: ``tcp_keepalive_timer`` and ``tcp_probe_timer`` in ``net/ipv4/tcp_timer
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from lab.core.courses import Course, Start, all_courses, all_courses_of, check_length, summarise
+from lab.core.front import Front
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation
 from lab.core.rto import RTO_BASE_S, initial_rto_s
 from lab.core.timerwheel import granularity, to_jiffies
@@ -157,23 +159,26 @@ class WindowProbeTimer:
     user_timeout: int | None
     probing: int | None
 
-    def walk(self, start: Start) -> Course:
-        """The course from one start."""
-        copies: list[int] = []
-        first_probe = None if self.probing is None else start.tick - self.probing
-        now = start.tick
-        while True:
-            elapsed = None if first_probe is None else now - start.shift - first_probe
-            now = start.fires_at(now, self.wait(len(copies), elapsed))
+    def walk(self, front: Front) -> None:
+        """The course from every start."""
+        first_probe = None if self.probing is None else front.moment(before=self.probing)
+        while front.alive:
+            probes = len(front.copies)
             if first_probe is None:
-                first_probe = now
-            elif self.user_timeout is not None and now - first_probe - start.shift >= self.user_timeout:
-                break
-            if not self.answered and len(copies) >= self.retries2:
-                break
-            copies.append(now - start.tick)
-            check_length(copies)
-        return Course(tuple(copies), now - start.tick)
+                front.wait(self.wait(probes, None))
+                first_probe = front.moment()
+            else:
+                front.wait_within(self.wait(probes, None), partial(self.wait, probes), first_probe)
+                front.end_where(self.kills, first_probe)
+            if not self.answered and probes >= self.retries2:
+                front.end()
+            if front.alive:
+                front.copy()
+                check_length(front.copies)
+
+    def kills(self, elapsed: int) -> bool:
+        """Whether the user timeout ends the socket, with so much time elapsed since the very first probe."""
+        return self.user_timeout is not None and elapsed >= self.user_timeout
 
     def wait(self, probes: int, elapsed: float | None) -> int:
         """How long the kernel waits after so many probes, with so much time elapsed since the very first one."""

@@ -7,9 +7,10 @@ Sources: ``tcp_retransmit_timer``, ``tcp_write_timeout``, ``retransmits_timed_ou
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from lab.core.courses import Course, Courses, Start, Windows, all_courses_of, check_length, summarise
+from lab.core.courses import Courses, Windows, all_courses_of, check_length, summarise
+from lab.core.front import Front
 from lab.core.prediction import Cause, CopyKind, GiveUp, Situation, State
 from lab.core.rto import SYN_RTO_S, initial_rto_s, loss_probe_s, model_timeout_s
 from lab.core.timerwheel import to_jiffies
@@ -58,23 +59,23 @@ class RetransmissionTimer:
 
     probe_is_copy: bool
 
-    def walk(self, start: Start) -> Course:
-        """The course from one start."""
-        copies: list[int] = []
-        now = start.tick
+    def walk(self, front: Front) -> None:
+        """The course from every start."""
+        sent = front.moment()
         for wait in self.first_waits[:-1]:
-            now = start.fires_at(now, wait)
+            front.wait(wait)
             if self.probe_is_copy:
-                copies.append(now - start.tick)
-        now = start.fires_at(now, self.first_waits[-1])
-        stamp = start.tick if self.stamped else now
+                front.copy()
+        front.wait(self.first_waits[-1])
+        stamp = sent if self.stamped else front.moment()
         timeouts = 0
-        while not self.kills(timeouts, now - stamp - start.shift):
-            copies.append(now - start.tick)
+        front.end_where(partial(self.kills, timeouts), stamp)
+        while front.alive:
+            front.copy()
             timeouts += 1
-            check_length(copies)
-            now = start.fires_at(now, self.wait(timeouts, now - stamp - start.shift))
-        return Course(tuple(copies), now - start.tick)
+            check_length(front.copies)
+            front.wait_within(self.rto_after(timeouts), partial(self.wait, timeouts), stamp)
+            front.end_where(partial(self.kills, timeouts), stamp)
 
     def rto_after(self, timeouts: int) -> int:
         """The backed-off timeout after so many of them."""
@@ -237,15 +238,15 @@ class _Kinds:
         return CopyKind.TAIL_LOSS_PROBE if index < self.probes else self.later
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _windows(timers: tuple[RetransmissionTimer, ...], kinds: _Kinds, hz: int) -> Windows:
     """All that the timers may do, the first one being the usual one.
 
-    Remembered, since walks through every phase take up to a second, and sockets whose RTTs differ by microseconds have
-    the same timer in jiffies.
+    Remembered, since walks through every phase take some ten milliseconds, and sockets whose RTTs differ by
+    microseconds have the same timer in jiffies.
     """
     per_timer = [all_courses_of(timer.walk) for timer in timers]
-    every = [course for courses in per_timer for course in courses.every]
+    every = [front for courses in per_timer for front in courses.every]
     courses = Courses(per_timer[0].typical, every, max(courses.stride for courses in per_timer))
     return summarise(courses, kinds.of, hz)
 

@@ -1,5 +1,6 @@
 """Brings all witnesses of a run together: rules, counters, captures, samples, output."""
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,12 @@ from lab.run.sides import Side, counters_moved, kernel_segments, names_of, read_
 from lab.run.spec import inside
 from lab.run.watched import Watched
 from lab.testbed.ports import Process
+
+_ONE_READS = threading.Lock()
+"""Of many runs at once, one reads its captures: what others have to do at their instant waits for no more than that."""
+
+_END = (Flag.FIN | Flag.RST).value
+"""A plain int: every segment is asked, and an ``IntFlag`` takes longer to make than to compare."""
 
 
 def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classified]]]:
@@ -37,31 +44,32 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     interventions = testbed.interventions()
     summary = testbed.router.stop_capture()
     translations = {**watched.translations, **(translated(testbed.router) if outside else {})}
-    names = {"right": names_of(translations)}
-    captured = {name: read_side(path, summary, names.get(name)) for name, path in summary.files.items()}
-    sides, passages = _as_the_ends_saw(captured, watched, matched_at)
-    classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
-    deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
+    with _ONE_READS:
+        names = {"right": names_of(translations)}
+        captured = {name: read_side(path, summary, names.get(name)) for name, path in summary.files.items()}
+        sides, passages = _as_the_ends_saw(captured, watched, matched_at)
+        classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
+        deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
 
-    read = Readings(tracks, deltas, counted_at, sides, classes)
-    findings = Findings(
-        client=read_end(testbed.client, Direction.FORWARD, watched, read),
-        server=None if outside else read_end(testbed.server, Direction.RETURN, watched, read),
-        far=read_far(watched, read, translations) if outside else None,
-        passages=passages,
-        matched=matched,
-        icmp=sum(1 for side in captured.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
-        bystander=read_bystander(watched, sides, deltas["server"] if outside else {}),
-        capture=summary,
-        cut=watched.cut,
-        healed=watched.healed,
-        ended_early=_ended_early((s for side in sides.values() for s in kernel_segments(side)), watched),
-        watched_until=watched.until,
-        counters={name: moved for name, moved in deltas.items() if name != "server" or not outside},
-        reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
-        interventions=interventions,
-    )
-    return findings, _by_vantage_point(classes, captured, watched)
+        read = Readings(tracks, deltas, counted_at, sides, classes)
+        findings = Findings(
+            client=read_end(testbed.client, Direction.FORWARD, watched, read),
+            server=None if outside else read_end(testbed.server, Direction.RETURN, watched, read),
+            far=read_far(watched, read, translations) if outside else None,
+            passages=passages,
+            matched=matched,
+            icmp=sum(1 for side in captured.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
+            bystander=read_bystander(watched, sides, deltas["server"] if outside else {}),
+            capture=summary,
+            cut=watched.cut,
+            healed=watched.healed,
+            ended_early=_ended_early((s for side in sides.values() for s in kernel_segments(side)), watched),
+            watched_until=watched.until,
+            counters={name: moved for name, moved in deltas.items() if name != "server" or not outside},
+            reconnected=None if watched.reconnect is None else _connected(watched.reconnect),
+            interventions=interventions,
+        )
+        return findings, _by_vantage_point(classes, captured, watched)
 
 
 def _as_the_ends_saw(
@@ -134,7 +142,7 @@ def _ended_early(segments: Iterable[Segment], watched: Watched) -> int | None:
     return sum(
         1
         for s in segments
-        if s.flags & (Flag.FIN | Flag.RST)
+        if s.flags & _END
         and s.time_s < watched.cut.done_at
         and watched.flow.direction_of(s.source, s.destination) is not None
     )

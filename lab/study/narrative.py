@@ -77,7 +77,8 @@ def _worded(form: str, event: Said) -> str:
     if event["event"] == "mark" and event.get("name") in LOSSES:
         return f"--- {event['name']}: nobody is told ---"
     try:
-        return form.format_map(_Plain(event))
+        # An end without a close frame has neither code nor reason.
+        return form.format_map(_Plain(event)).rstrip(" :")
     except (KeyError, ValueError, TypeError):
         rest = {name: value for name, value in event.items() if name not in ("at", "t", "event")}
         return f"{event['event']} {rest}"

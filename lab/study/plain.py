@@ -163,8 +163,7 @@ def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: P
     while True:
         hearing.wake.clear()
         for name, at in hearing.marks[len(played.marks) :]:
-            _obey(name, acts)
-            played.marks.append((name, at, patience.now()))
+            played.marks.append((name, at, _obey(name, acts)))
         for process in played.programs.values():
             if not hearing.done:
                 _refuse_end(process)
@@ -175,22 +174,27 @@ def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: P
         patience.pause(LOOK_S, hearing.wake)
 
 
-def _acts(testbed: Testbed, programs: Mapping[str, Process], patience: Patience) -> dict[str, Callable[[], object]]:
-    """What can be done here, by the name of the mark."""
-    acts: dict[str, Callable[[], object]] = {Mark.MOVE_ADDRESS.value: testbed.move_client}
+def _acts(testbed: Testbed, programs: Mapping[str, Process], patience: Patience) -> dict[str, Callable[[], float]]:
+    """What can be done here, by the name of the mark; each tells when it was done, CLOCK_MONOTONIC."""
+    acts: dict[str, Callable[[], float]] = {Mark.MOVE_ADDRESS.value: partial(_move, testbed, patience)}
     if "proxy" in programs:
         for mark, answer in AGAIN.items():
             acts[mark.value] = partial(_tell, programs["proxy"], mark.value, answer, patience)
     return acts
 
 
-def _obey(name: str, acts: Mapping[str, Callable[[], object]]) -> None:
+def _obey(name: str, acts: Mapping[str, Callable[[], float]]) -> float:
     if name not in acts:
         raise InvalidRun(f"The assistant asked for {name!r}; here there is {', '.join(acts)}.")
-    acts[name]()
+    return acts[name]()
 
 
-def _tell(proxy: Process, word: str, answer: str, patience: Patience) -> None:
+def _move(testbed: Testbed, patience: Patience) -> float:
+    testbed.move_client()
+    return patience.now()
+
+
+def _tell(proxy: Process, word: str, answer: str, patience: Patience) -> float:
     since = patience.now()
     try:
         proxy.write(word + "\n")
@@ -199,6 +203,7 @@ def _tell(proxy: Process, word: str, answer: str, patience: Patience) -> None:
         raise InvalidRun(f"The proxy was told to {word}, and did not: {error}") from error
     if not (event_of(line) or {}).get("connections"):
         raise InvalidRun(f"The proxy had no connection to {word}.")
+    return line.at
 
 
 def _refuse_end(process: Process) -> None:

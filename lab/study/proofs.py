@@ -19,7 +19,8 @@ TIMED_OUT = "TCP timeout"
 def doubts(seen: Observed) -> tuple[str, ...]:
     """Why the session proves nothing; empty where it does."""
     of = reading_of(seen)
-    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of), *_unasked(of), *_miscounted(of), *_late(of))
+    lost = (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of))
+    return (*lost, *_unasked(of), *_miscounted(of), *_late(of), *_obeyed_late(of))
 
 
 def stuck(seen: Observed) -> str | None:
@@ -96,6 +97,18 @@ def _late(of: Reading) -> Iterator[str]:
     for who, late_s in (("server", max(told, default=0.0)), ("assistant", max(own, default=0.0))):
         if late_s > MACHINE_S:
             yield f"the machine was too busy: the {who} ran {late_s:.2f} s late (at most {MACHINE_S:g})"
+
+
+def _obeyed_late(of: Reading) -> Iterator[str]:
+    """Whether a busy machine kept waiting what a mark asks for: times from the mark would tell of the machine.
+
+    In wall seconds, a lapse or not: what acts on the path has no clock of the session's.
+    """
+    for mark in of.named("mark"):
+        late_s = float(mark.get("done_at", mark["at"])) - float(mark["at"])
+        if late_s > MACHINE_S:
+            came = f"the {mark['name']} came {late_s:.2f} s after its mark"
+            yield f"the machine was too busy: {came} (at most {MACHINE_S:g})"
 
 
 def _server(of: Reading, name: str) -> list[Said]:

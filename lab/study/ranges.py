@@ -96,7 +96,7 @@ def recovery_times(origin: Origin = Origin.STUDY, *, window: Sequence[float] = (
             window[0],
             window[1],
             f"{source}: window 3.55 to 3.60 s",
-            why="the fourth refusal ends it, 0.47 to 0.70 s (rule 2) after the third second; the study saw nine",
+            why="the fourth refusal ends it, which the path, the programs and the machine's load delay",
             origin=origin,
             digits=2,
         ),

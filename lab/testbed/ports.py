@@ -42,7 +42,8 @@ class TestbedSpec:
 
     preload: tuple[str, ...] = ()
     """Modules that ``spawn_module`` programs will import, dotted names. Where programs are forks of a warm process that
-    process imports them once, before the nodes are made, for this testbed and all that come after it."""
+    process imports them once: in namespaces before the nodes are made, for this testbed and all that come after it; in
+    containers each end's agent, before the testbed is up."""
 
     uplink: Uplink | None = None
     """A server outside, or None. A backend that has one gives the router a third network that leads there:

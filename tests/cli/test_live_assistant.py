@@ -85,6 +85,7 @@ def test_a_wrong_option_is_a_sentence_with_its_fix() -> None:
     [
         ("lost", {"attempt": 1, "silent_s": 2.01, "by": "silence"}, "connection 1 is lost: silent for 2.01 s"),
         ("help", {"text": "/quit ends"}, "/quit ends"),
+        ("closed", {"attempt": 1, "code": None, "reason": ""}, "connection 1 is closed"),
         ("handle", {"handle": "h", "resumable": True, "attempt": 1}, None),
     ],
 )

@@ -79,3 +79,12 @@ def test_the_console_follows_a_standard_error_that_is_replaced(monkeypatch: pyte
     output.console.print("progress")
 
     assert replaced.getvalue() == "progress\n"
+
+
+def test_what_a_long_line_goes_on_with_is_indented_and_its_words_are_whole() -> None:
+    lines = output.hanging("why        " + "a-word-of-its-own " * 9, 11).splitlines()
+
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 80
+    assert all(line.startswith(" " * 11 + "a-word") for line in lines[1:])
+    assert output.hanging("   0.306  short", 10) == "   0.306  short"

@@ -4,13 +4,20 @@ import pytest
 
 from lab.core.courses import Course, Start, all_courses, all_courses_of, check_length, summarise
 from lab.core.errors import UsageError
+from lab.core.front import Front, offsets
 from lab.core.prediction import CopyKind
 
 
-def two_waits(start: Start) -> Course:
+def two_waits(front: Front) -> None:
     """One copy after 51 jiffies, death 816 later."""
-    copy = start.fires_at(start.tick, 51)
-    return Course((copy - start.tick,), start.fires_at(copy, 816) - start.tick)
+    front.wait(51)
+    front.copy()
+    front.wait(816)
+    front.end()
+
+
+def starts_of(front: Front) -> int:
+    return sum(len(offsets(runs, front.stride)) for runs in front.deaths.values())
 
 
 def test_windows_are_the_extremes_over_all_phases() -> None:
@@ -30,9 +37,27 @@ def test_every_phase_is_tried_in_every_disturbance() -> None:
         return [Course((), 1)]
 
     courses = all_courses(walk, 64)
-    assert len(set(seen)) == len(courses.every) == 6 * 64
-    assert len(courses.typical) == 64
+    assert len(set(seen)) == sum(map(starts_of, courses.every)) == 6 * 64
+    assert starts_of(courses.typical) == 64
     assert courses.stride == 1
+
+
+def test_the_period_is_that_of_the_longest_wait_and_of_what_the_wheel_adds_to_it() -> None:
+    def just_below_a_level(front: Front) -> None:
+        front.wait(63 * 8 - 1)
+        front.end()
+
+    assert starts_of(all_courses_of(two_waits).typical) == 64
+    assert starts_of(all_courses_of(just_below_a_level).typical) == 64
+
+
+def test_a_walk_of_many_starts_is_that_of_each_alone() -> None:
+    def one(start: Start) -> list[Course]:
+        copy = start.fires_at(start.tick, 51)
+        return [Course((copy - start.tick,), start.fires_at(copy, 816) - start.tick)]
+
+    together = summarise(all_courses_of(two_waits), lambda _: CopyKind.TIMEOUT_COPY, 250)
+    assert together == summarise(all_courses(one, 64), lambda _: CopyKind.TIMEOUT_COPY, 250)
 
 
 def test_candidates_are_told_apart_by_their_copies() -> None:
@@ -45,7 +70,7 @@ def test_candidates_are_told_apart_by_their_copies() -> None:
 def test_long_periods_are_sampled_with_windows_that_cover_the_rest() -> None:
     courses = all_courses(lambda start: [Course((), 1000 + start.tick)], 8**5)
     windows = summarise(courses, lambda _: CopyKind.TIMEOUT_COPY, 1)
-    assert len(courses.typical) <= 1024
+    assert starts_of(courses.typical) <= 1024
     assert windows.window_s[0] <= 1000
     assert windows.window_s[1] >= 1000 + 8**5 - 1
 

@@ -356,3 +356,35 @@ def test_who_interrupts_the_model_while_it_books_is_told_in_the_end_that_it_is_b
     assert whole.heard_cancelled == whole.heard_calls
     assert [key for key, _ in whole.rows] == ['book_slot(slot="tomorrow 15:00")']
     assert asked(whole).startswith("Yes, the 3 pm slot tomorrow is booked.")
+
+
+def lost_call() -> Whole:
+    """The model's call went into a hole: the server believes that it was made, the client never saw it."""
+    whole = Whole(DEFAULT, Policy(), commit_s=4.0, seed=1)
+    whole.say("Book me the 3pm slot tomorrow, please.")
+    whole.advance(0.3)
+    whole.wires[0].dark = True
+    whole.advance(1.0)
+    assert whole.called
+    assert not whole.heard_calls
+    return whole
+
+
+def test_a_call_that_was_lost_on_the_way_is_made_again_by_a_new_session() -> None:
+    whole = lost_call()
+    whole.advance(20.0)
+
+    assert whole.adopted == {"new"}
+    assert len(whole.rows) == 1
+    assert asked(whole).startswith("Yes, the 3 pm slot tomorrow is booked.")
+
+
+def test_a_call_that_was_lost_on_the_way_is_the_one_thing_that_a_resume_does_not_mend() -> None:
+    """The study's server repeats no call, and a client cannot miss what it never saw: the model waits for ever."""
+    whole = lost_call()
+    whole.reset(whole.wires[0])
+    whole.advance(20.0)
+
+    assert whole.adopted == {"resumed"}
+    assert whole.rows == []
+    assert asked(whole) == "I'm booking the 3 pm slot tomorrow for you now."

@@ -19,16 +19,29 @@ from lab.core.fault import Fault
 from lab.core.timeline import Observation
 from lab.report.folder import RunFolder
 from lab.report.record import Outcome, Record
+from lab.report.timeline import read_timeline
 from lab.run.backend import Images as BackendImages
 from lab.run.backend import open_docker
 from lab.run.runner import Run
 from lab.run.spec import Program, RunSpec
+from lab.run.trigger import LineTrigger
 from lab.testbed.docker.engine import Engine
 from lab.testbed.docker.labels import ROLE, of_testbed
 from lab.testbed.docker.testbed import DockerTestbed, Images
 from lab.testbed.ports import CaptureSummary, TestbedSpec
 from tests.engines import require_engine, require_lab_image
-from tests.run.test_real_runs import PORT, BrokenRouter, foreign, forward_alone, other_port, own, stepped, swapped
+from tests.run.test_real_runs import (
+    CONNECT,
+    PORT,
+    STORY,
+    BrokenRouter,
+    foreign,
+    forward_alone,
+    other_port,
+    own,
+    stepped,
+    swapped,
+)
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -161,6 +174,20 @@ def drop_before_the_router(things: Things, *match: str) -> None:
 
 OWN = own(watch_s=WATCH_S)
 
+LONG_STORY = STORY.replace("range(8)", "range(30)")
+"""Three seconds pass before its first word: until then a run in containers is ready to cut."""
+
+AT_LINES = Case(
+    foreign(
+        server=Program(("lab.programs.server", str(PORT))),
+        client=Program(("timeit", "-n", "1", "-r", "1", CONNECT + LONG_STORY)),
+        cut_when=LineTrigger("client", "^asked"),
+        heal_when=LineTrigger("client", "^path back", delay_s=0.2),
+        end_when=LineTrigger("client", "^done"),
+    )
+)
+"""Not among those above, which every process that has one of their tests runs all of."""
+
 QUICK: dict[str, Case] = {
     "undisturbed": Case(programs()),
     "wrong port": Case(OWN, wrong=other_port, images=False),
@@ -269,6 +296,18 @@ def test_with_nothing_in_its_way_a_run_of_images_is_confirmed(quick: Batch) -> N
 )
 def test_a_run_that_is_spoilt_is_invalid_says_why_and_leaves_nothing(quick: Batch, name: str, said: str) -> None:
     spoilt(quick, name, said)
+
+
+def test_cut_heal_and_end_follow_what_a_container_prints(tmp_path: Path) -> None:
+    with require_engine() as engine:
+        record = AT_LINES.run(engine, require_lab_image(engine), tmp_path / "run")
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+
+    entries = read_timeline(tmp_path / "run" / "timeline.jsonl").entries
+    lines = {one.detail["then"]: t for t, one in entries if one.kind == "line"}
+    assert record.fault.healed_s is not None
+    assert record.horizon_s is not None
+    assert lines["cut"] < 0 < lines["heal"] + 0.2 < record.fault.healed_s < lines["end"] <= record.horizon_s
 
 
 def test_a_server_that_ends_at_once_is_named_by_its_image_with_what_it_said(quick: Batch) -> None:

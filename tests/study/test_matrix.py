@@ -1,4 +1,5 @@
 import dataclasses
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -145,3 +146,18 @@ def test_rows_come_in_the_order_of_the_study_s_table(tmp_path: Path) -> None:
     matrix.close()
 
     assert order == sorted(order, key=list(SCENARIOS).index)
+
+
+def test_no_session_s_arithmetic_keeps_another_s_cut_waiting_for_long(tmp_path: Path) -> None:
+    before, during = sys.getswitchinterval(), list[float]()
+
+    def act(task: Task, out: Path) -> Session:
+        during.append(sys.getswitchinterval())
+        return good(task, out)
+
+    matrix = Matrix(plan([BR1], n=1), performer(act), tmp_path).start()
+    matrix.rows()
+    matrix.close()
+
+    assert during == [pytest.approx(0.001)]
+    assert sys.getswitchinterval() == before

@@ -28,6 +28,12 @@ def test_an_event_that_lacks_what_its_words_name_is_shown_as_it_is() -> None:
     assert "path_back {'unknown': 3}" in narrate(made.observed)[-1]
 
 
+def test_an_end_without_a_close_frame_has_no_colon_for_a_code_that_there_is_not() -> None:
+    made = r1().say(20.0, "closed", attempt=1, code=None, reason="")
+
+    assert narrate(made.observed)[-1].endswith("connection 1 is closed")
+
+
 def test_nothing_has_no_story() -> None:
     made = r1()
     made.assistant, made.server = [], []

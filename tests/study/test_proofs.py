@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from lab.study.proofs import doubts, stuck
 from lab.study.scenario import Loss
 from tests.study.streams import Stream, b1, br1, r1
@@ -81,3 +83,15 @@ def test_a_program_that_the_machine_kept_waiting_proves_nothing_of_times() -> No
     assert doubts(server.observed) == ("the machine was too busy: the server ran 0.40 s late (at most 0.25)",)
     assert doubts(assistant.observed) == ("the machine was too busy: the assistant ran 0.31 s late (at most 0.25)",)
     assert doubts(little.observed) == doubts(afterwards.observed) == ()
+
+
+@pytest.mark.parametrize("name", ["cut", "heal", "freeze", "unfreeze", "move-address"])
+def test_a_mark_that_was_obeyed_late_makes_every_time_after_it_the_machine_s(name: str) -> None:
+    late = br1().say(12.0, "mark", name=name, done_at=1014.3)
+    in_time = br1().say(12.0, "mark", name=name, done_at=1012.2)
+    in_a_lapse = br1().say(11.0, "lapse", since=1011.0, factor=30).say(12.0, "mark", name=name, done_at=1012.2)
+
+    said = f"the machine was too busy: the {name} came 2.30 s after its mark (at most 0.25)"
+    assert doubts(late.observed) == (said,)
+    assert doubts(in_time.observed) == ()
+    assert doubts(in_a_lapse.observed) == ()

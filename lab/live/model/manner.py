@@ -40,14 +40,14 @@ class Manner:
     is heard 3.0 s after its begin (0.1 s until its first chunk is spoken, 0.5 s of silence that end it); its
     transcript takes 0.1 s. What is left is this."""
 
-    reply_s: Range = (1.75, 1.90)
+    reply_s: Range = (1.68, 1.78)
     """From the end of the user's turn to the answer's first audio. Study: R2 asked 2.0 s after a resume, which was
     about 1.15 s after the commit, and had the answer 2.9 to 3.1 s after it."""
 
-    announce_s: Range = (0.594, 0.754)
+    announce_s: Range = (0.595, 0.72)
     """From a tool's response to the first audio that tells of it. Study."""
 
-    restored_reply_s: Range = (0.76, 1.20)
+    restored_reply_s: Range = (0.76, 1.15)
     """From a restored history to the first audio. Study."""
 
     reissue_s: Range = (0.577, 0.858)

@@ -23,6 +23,9 @@ PITCHES = (120, 150, 135, 160)
 VOICE, BREATH = 6000, 1500
 """Amplitudes, of 32,767."""
 
+REMEMBERED = 32
+"""Sentences whose audio is kept, a sixth of a megabyte each: many sessions say the same ones."""
+
 SOUNDING = 0.8
 """Share of a syllable that sounds; the rest is the pause before the next."""
 
@@ -61,6 +64,7 @@ class Utterance:
         return " ".join(words)
 
 
+@functools.lru_cache(REMEMBERED)
 def utter(text: str, *, words_per_s: float, chunk_s: float) -> Utterance:
     """A sentence, spoken.
 

@@ -13,6 +13,7 @@ Instants are seconds of the wall, never of lapsed session time.
 """
 
 import enum
+from collections import deque
 from dataclasses import dataclass
 
 
@@ -80,8 +81,9 @@ class Watchdog:
         self._forgiven_at: float | None = None
         """When a late look was let pass, in this silence."""
 
-        self._pongs: list[tuple[float, float]] = []
-        """When pongs came and how long they took, of late."""
+        self._pongs: deque[tuple[float, float]] = deque()
+        """When pongs came and how long they took: those of late of which none that came later took as long, so that the
+        first is the slowest. Every look asks for it, and a minute has 120 pongs."""
 
         self._unacknowledged_since: float | None = None
 
@@ -93,8 +95,12 @@ class Watchdog:
     def pong(self, sent_at: float, *, now: float) -> None:
         """The answer to the ping of that instant came."""
         self.frame(now=now)
-        recent = [pong for pong in self._pongs if pong[0] >= now - self._patience.memory_s]
-        self._pongs = [*recent, (now, now - sent_at)]
+        took_s = now - sent_at
+        while self._pongs and self._pongs[0][0] < now - self._patience.memory_s:
+            self._pongs.popleft()
+        while self._pongs and self._pongs[-1][1] <= took_s:
+            self._pongs.pop()
+        self._pongs.append((now, took_s))
 
     def unacknowledged(self, since: float | None) -> None:
         """What the kernel says of the octets sent; optional, and best told just before each ping.
@@ -116,7 +122,7 @@ class Watchdog:
     @property
     def slowest_pong_s(self) -> float | None:
         """Of late; None before the first pong."""
-        return max((took_s for _, took_s in self._pongs), default=None)
+        return self._pongs[0][1] if self._pongs else None
 
     @property
     def patience_s(self) -> float:

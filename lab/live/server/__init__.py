@@ -6,7 +6,7 @@ The shell around ``lab.live.session``: it reads frames, tells how connections en
     line          one WebSocket: whole messages in, bounded writes out, how it ended
     shell         between the lines and the house of sessions
     ticker        wakes the house in session time
-    ear           recognition of speech, in a thread of its own
+    ear           recognition of speech, beside the event loop and in another process
     teller        events on standard output, whether or not somebody reads
     framelog      every frame and every note in a file
     certificates  an authority and a certificate of the server's own

@@ -19,6 +19,10 @@ from lab.live.session.house import House
 from lab.live.session.states import Detach
 from lab.live.timelapse import Lapse
 
+AT_ONCE = 8
+"""Sessions that are woken before the loop looks at its sockets again: where hundreds are to speak at the same instant,
+the pongs of the others do not wait for all of them."""
+
 Tell = Callable[..., None]
 """Tells an event by its name, with ``t`` in session seconds and what else there is; as ``lab.programs.report.say``."""
 
@@ -128,7 +132,7 @@ class Shell:
     def _wake(self) -> None:
         """Do what is due; a session whose time comes to nothing stands still, and the clock of the others does not."""
         try:
-            self._do(self.house.wake(now=self.clock.now()))
+            self._do(self.house.wake(now=self.clock.now(), most=AT_ONCE))
         except Exception as error:  # noqa: BLE001 - whatever it is, the other sessions go on
             self._defect(error, None)
             self.ticker.set()

@@ -4,6 +4,7 @@ Events in, commands out: every method takes the instant in session seconds and g
 caller sends them, tells how each connection ended, and calls ``wake`` at ``next_at``.
 """
 
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -170,10 +171,17 @@ class House:
         """When to wake next, session seconds; None for not before something comes in."""
         return self._agenda.next_at()
 
-    def wake(self, *, now: float) -> list[Command]:
-        """Do what is due by now."""
+    def wake(self, *, now: float, most: int | None = None) -> list[Command]:
+        """Do what is due by now.
+
+        Args:
+            now: Session seconds.
+            most: Serve so many sessions and connections at most; ``next_at`` is then in the past. None: all of them.
+        """
         commands: list[Command] = []
-        while (key := self._agenda.take(now=now)) is not None:
+        for _ in itertools.count() if most is None else range(most):
+            if (key := self._agenda.take(now=now)) is None:
+                break
             kind, who = key
             if kind == _LINK:
                 commands += self._due(self._connections[who], now)

@@ -74,15 +74,16 @@ class Profile:
     description: str
     """One line for a list."""
 
-    setup_s: Range = (0.25, 0.32)
+    setup_s: Range = (0.25, 0.30)
     """From a first setup's arrival to its setupComplete. Study: a new session is set up 0.25 to 0.32 s after its
     attempt starts; the 0.399 to 0.606 s of a run's first connection hold name look-up and handshakes as well."""
 
-    resume_setup_s: Range = (0.50, 0.60)
+    resume_setup_s: Range = (0.505, 0.58)
     """The same where a session is resumed. Study: 0.507 to 0.609 s from the attempt's start."""
 
-    refusal_s: Range = (0.47, 0.70)
-    """From the setup's arrival to the close that refuses it. Study: 0.472 to 0.704 s, median 0.56 to 0.58 s."""
+    refusal_s: Range = (0.54, 0.585)
+    """From the setup's arrival to the close that refuses it. Study: median 0.56 to 0.58 s; what is rarer, from 0.46 to
+    1.25 s, is not drawn."""
 
     settle_s: float = 1.0
     """From an idle session's end of connection to the first resume that is accepted. Study: more than 0 and less than
@@ -119,14 +120,14 @@ class Profile:
     """From the end of the user's turn to the model's tool call. Study: about 4.05 s from the session's start, of
     which the setup, the clip, the wait for its end and its transcript take 3.4 s (see lab/live/model/manner.py)."""
 
-    reply_s: Range = (1.75, 1.90)
+    reply_s: Range = (1.68, 1.78)
     """From the end of the user's turn to the first audio of an answer. Study: R2 asked about 1.15 s after the commit
     (2.0 s after a resume), and had its answer 2.9 to 3.1 s after it."""
 
-    announce_s: Range = (0.594, 0.754)
+    announce_s: Range = (0.595, 0.72)
     """From a tool's response to the first audio of its announcement. Study: 594 to 754 ms."""
 
-    restored_reply_s: Range = (0.76, 1.20)
+    restored_reply_s: Range = (0.76, 1.15)
     """From a restored history to the first audio. Study: 0.76 to 1.20 s."""
 
     reissue_s: Range = (0.577, 0.858)

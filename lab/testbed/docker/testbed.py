@@ -286,6 +286,7 @@ class DockerTestbed:
             left=names.get(LEFT, ""),
             right=names.get(UPLINK) or names.get(RIGHT, ""),
             at_once=(FIREWALL, CAPTURE) if node == ROUTER else (),
+            preload=() if node == ROUTER else self._spec.preload,
         )
 
     def _leads_outside(self, node: str) -> bool:

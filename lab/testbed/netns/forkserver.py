@@ -14,12 +14,12 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from lab.core.errors import EnvironmentNotReady
-from lab.testbed.agent import kernel, priority
+from lab.testbed.agent import kernel, modules, priority
 from lab.testbed.agent.child import become
 from lab.testbed.agent.rpc import receive_with_fds
 from lab.testbed.names import NODES
@@ -61,7 +61,10 @@ def main() -> NoReturn:
         problem = EnvironmentNotReady("pyroute2 cannot prepare links; its message is above.", fix="make setup")
         control.send(pickle.dumps(problem))
         os._exit(0)
-    control.send(pickle.dumps(None))
+    try:
+        control.send(pickle.dumps(None))
+    except ConnectionError:  # The caller was killed meanwhile.
+        os._exit(0)
     _serve(control, shared)
 
 
@@ -142,18 +145,8 @@ def _serve(control: socket.socket, shared: keeper.Shared) -> NoReturn:
         request, fds = receive_with_fds(control, _MOST_FDS)
         if request is None:
             os._exit(0)
-        _preload(request.preload)
+        modules.preload(request.preload)
         _fork_keeper(request, fds, shared, own_pids, control)
-
-
-def _preload(names: Sequence[str]) -> None:
-    """Import what many programs will want, once; one that cannot be imported is its program's to report."""
-    missing = [name for name in names if name not in sys.modules]
-    for name in missing:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-    if missing:
-        gc.freeze()
 
 
 def _start_services(control: socket.socket) -> keeper.Shared | None:

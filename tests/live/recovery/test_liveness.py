@@ -177,6 +177,17 @@ def test_a_slow_pong_is_forgotten_after_a_minute_of_fast_ones() -> None:
     assert dog.patience_s == 2.0
 
 
+@given(st.lists(st.tuples(st.floats(0.1, 30), st.floats(0, 10)), min_size=1))
+def test_the_slowest_pong_is_that_of_the_last_minute(pongs: list[tuple[float, float]]) -> None:
+    dog, now, came = Watchdog(now=BEGIN), BEGIN, list[tuple[float, float]]()
+    for after_s, took_s in pongs:
+        now += after_s
+        dog.pong(now - took_s, now=now)
+        came.append((now, now - (now - took_s)))
+
+        assert dog.slowest_pong_s == max(took for at, took in came if at >= now - Patience().memory_s)
+
+
 def test_a_loop_that_stood_still_lets_its_reader_read_first() -> None:
     dog = Watchdog(now=BEGIN)
     dog.pong(BEGIN, now=BEGIN + 0.01)

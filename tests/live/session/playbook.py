@@ -41,6 +41,16 @@ from tests.live.session.fakes import FakeEar, FakeModel
 PCM = "audio/pcm;rate=16000"
 
 
+ROUND = {"setup_s": (0.25, 0.32), "resume_setup_s": (0.5, 0.6), "refusal_s": (0.47, 0.7)}
+"""What the scripts are written with in place of the default's own durations: they are about order, not about these."""
+
+
+def _rounded(profile: Profile) -> Profile:
+    return profile.with_(
+        **{name: span for name, span in ROUND.items() if getattr(profile, name) == getattr(DEFAULT, name)}
+    )
+
+
 class Stage:
     """A house with fakes around it, its clock, and all that came out of it."""
 
@@ -51,7 +61,7 @@ class Stage:
         self.now = 0.0
         handles = (f"h{n}" for n in itertools.count(1))
         self.house = House(
-            profile,
+            _rounded(profile),
             token=lambda: next(handles),
             uniform=min,
             model=lambda _profile, _setup: self._model(),

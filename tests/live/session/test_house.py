@@ -634,3 +634,15 @@ def test_a_number_is_open_once() -> None:
 
     with pytest.raises(ValueError, match="open already"):
         stage.do("open 1")
+
+
+def test_a_wake_for_a_few_leaves_the_others_due() -> None:
+    stage = play("".join(f"0 open {n}\n0 setup {n} no\n" for n in (1, 2, 3)))
+
+    def told(most: int) -> list[int]:
+        return [each.connection for each in stage.house.wake(now=1, most=most) if isinstance(each, Send)]
+
+    assert told(2) == [1, 2]
+    assert stage.house.next_at() == 0.25, "in the past: whoever woke it comes again at once"
+    assert told(2) == [3]
+    assert (stage.house.next_at() or 0) > 1

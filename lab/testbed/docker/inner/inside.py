@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from lab.core.errors import LabError
-from lab.testbed.agent import priority
+from lab.testbed.agent import modules, priority
 from lab.testbed.agent.hosted import Premises
 from lab.testbed.agent.rpc import receive_with_fds, send_with_fds
 from lab.testbed.agent.service import serve_node
@@ -48,6 +48,7 @@ def _take(seat: Seat, nics: tuple[Nic, ...], caller: socket.socket) -> ForkedSer
     """Arrange the node as the seat says, and tell the caller how that went."""
     try:
         roads.arrange(seat, nics)
+        modules.preload(seat.preload)
         services = ForkedServices(Premises(seat.firewall, seat.left, seat.right), seat.at_once)
     except Exception as error:
         answer = error if isinstance(error, LabError) else RuntimeError(f"{type(error).__name__}: {error}")

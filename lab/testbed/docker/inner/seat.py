@@ -74,3 +74,6 @@ class Seat:
     forwards_merged: bool = False
     """Leave TSO and GSO on, and switch GRO off: what comes from outside may be merged already, and shall leave as it
     came, so that both sides of the hole show the same segments."""
+
+    preload: tuple[str, ...] = ()
+    """Modules that the node's programs will import."""
