@@ -1,8 +1,8 @@
 """What is said of both ends before the cut: at the cut, or while the line is waited for that the cut follows.
 
-A cut that follows a line does not wait for a forecast, which can take a second of processor time. The forecast is made
-and stated before the line comes; at the line both sockets are only looked at. After the watch it is made anew from that
-look: everything that it comes from was there before the cut.
+A cut that follows a line does not wait for a forecast, which takes some ten milliseconds of processor time, and several
+times that on a busy machine. The forecast is made and stated before the line comes; at the line both sockets are only
+looked at. After the watch it is made anew from that look: everything that it comes from was there before the cut.
 """
 
 from collections.abc import Iterator, Mapping

@@ -44,6 +44,12 @@ class Session:
     stuck: str | None = None
     """At which step its script went no further."""
 
+    disturbed: bool = True
+    """Whether what makes it INVALID is what a busy machine does: then it is worth another try."""
+
+    defect: str | None = None
+    """What went wrong inside a program that went on."""
+
     refuted: str | None = None
     """Where the kernels did not do what was predicted for the lost flow."""
 
@@ -164,6 +170,8 @@ def _problems(scenario: Scenario, sessions: Sequence[Session]) -> Iterator[str]:
             yield f"session {each.number + 1} got stuck at {each.stuck}"
         elif each.refuted is not None:
             yield f"session {each.number + 1}: {each.refuted}"
+        if each.defect is not None:
+            yield f"session {each.number + 1}: {each.defect}"
         if each.valid and each.total(Quantity.BOOKINGS) > 1 and not scenario.wrong_on_purpose:
             yield f"session {each.number + 1} made {each.total(Quantity.BOOKINGS)} bookings"
 

@@ -1,7 +1,8 @@
 """All sessions side by side, in testbeds of their own: waiting is what a session mostly does.
 
-Each session is on the disk as soon as it is over. One that is INVALID was disturbed, which is no result: it is run
-again, and that is counted.
+Each session is on the disk as soon as it is over. One that is INVALID because the machine was too busy is no result: it
+is run again, and that is counted, and listed with its reason. Nothing else is repeated: what is out of its range, a
+defect, and what is INVALID for a reason of its own stay as they are.
 """
 
 import concurrent.futures
@@ -33,7 +34,7 @@ SWITCH_S = 0.001
 threads that compute take 350 ms; with 1 ms, 54: a cut is some calls, and beside it others' captures are read."""
 
 TRIES_AGAIN = 2
-"""How often a session that could not prove itself is run again."""
+"""How often a session that the machine disturbed is run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ class Matrix:
             session = dataclasses.replace(
                 self._once(task, out), again=tuple(again), took_s=round(time.monotonic() - began, 3), folder=out.name
             )
-            if session.valid or len(again) >= TRIES_AGAIN or self._stop.is_set():
+            if session.valid or not session.disturbed or len(again) >= TRIES_AGAIN or self._stop.is_set():
                 break
             again.append("; ".join(session.invalid))
             self._count(again=1)

@@ -235,6 +235,7 @@ LIMIT_REACHED = Scenario(
     expects=(
         exactly(Quantity.ACCEPTED, 0, "rule 3", LAB),
         exactly(Quantity.GAVE_UP, 1, "the limit", LAB),
+        exactly(Quantity.GAVE_UP_AT_LIMIT, 1, "the limit", LAB),
         *booked(1, None, "recovery 3", LAB),
     ),
     server=ServerPlan(settings={"concurrent_limit": LIMIT}),

@@ -7,12 +7,18 @@ segment to the last copy, is multiplied by the kernel's factor.
 
 from collections.abc import Callable, Iterator, Mapping
 
+from lab.live.client.judging import Saying, what_it_says
 from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
 from lab.study.scenario import Loss, Quantity
 
 ABNORMAL = 1006
 """How RFC 6455 section 7.4.1 calls an end without a close frame."""
 
+LOCKED = 1011
+"""How the study's server refuses a resume; another code would be another refusal."""
+
+EXHAUSTED = "RESOURCE_EXHAUSTED"
+"""How the reason of a refusal by the limit begins."""
 
 Values = Mapping[Quantity, tuple[float, ...]]
 """What each quantity came to: a count is one number, times are one for each time that it happened."""
@@ -25,7 +31,7 @@ def read(seen: Observed) -> Values:
 
 
 def _refused(of: Reading) -> Iterator[float]:
-    yield len(of.answers_to_attempts("refused", resume=True))
+    yield sum(each.get("code") == LOCKED for each in of.answers_to_attempts("refused", resume=True))
 
 
 def _accepted(of: Reading) -> Iterator[float]:
@@ -142,6 +148,17 @@ def _behind(of: Reading) -> Iterator[float]:
             yield float(answer["commit_age_s"])
 
 
+def _still_booking(of: Reading) -> Iterator[float]:
+    """To the first sound of the first turn after a restore that says so, where the commit was made by then."""
+    if (restored := of.first("restored")) is None:
+        return
+    for said in of.named("model_said", after=restored):
+        if what_it_says(str(said["text"])) is Saying.IN_PROGRESS:
+            sound = next(reversed(of.named("audio_first", after=restored, before=said)), None)
+            yield from of.between(of.first("committed", before=sound), sound)
+            return
+
+
 def _silent_until(of: Reading) -> Iterator[float]:
     wire = of.seen.wire
     if wire is not None and wire.first_lost_s is not None:
@@ -182,6 +199,11 @@ def _gave_up(of: Reading) -> Iterator[float]:
     yield len(of.named("given_up"))
 
 
+def _gave_up_at_limit(of: Reading) -> Iterator[float]:
+    ends = ((each, of.named("refused", before=each)[-1:]) for each in of.named("given_up"))
+    yield sum(str(last[0].get("reason")).startswith(EXHAUSTED) for _, last in ends if last)
+
+
 def _dead_code(of: Reading) -> Iterator[float]:
     heal = next((each for each in of.named("mark") if each.get("name") in HEALS), None)
     if heal is None:
@@ -220,6 +242,7 @@ _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.RESULT_AGE_S: _result_age,
     Quantity.ANNOUNCED_S: _announced,
     Quantity.BEHIND_S: _behind,
+    Quantity.STILL_BOOKING_S: _still_booking,
     Quantity.SILENT_UNTIL_S: _silent_until,
     Quantity.COPIES: _copies,
     Quantity.LAST_COPY_S: _last_copy,
@@ -228,6 +251,7 @@ _HOW: Mapping[Quantity, Callable[[Reading], Iterator[float]]] = {
     Quantity.UPDATED: _updated,
     Quantity.HEARD_AGAIN: _heard_again,
     Quantity.GAVE_UP: _gave_up,
+    Quantity.GAVE_UP_AT_LIMIT: _gave_up_at_limit,
     Quantity.DEAD_CODE: _dead_code,
     Quantity.REFUSED_AT_S: lambda of: _begun(of, "refused"),
     Quantity.ACCEPTED_AT_S: lambda of: _begun(of, "setup_complete"),

@@ -1,6 +1,6 @@
 """Round 3: the flow's packets vanish in the router, and the client has nothing but resume attempts (B1 to B3)."""
 
-from lab.study.frozen import DETECTED_AFTER_S, REFUSED_IN_S
+from lab.study.frozen import DETECTED_AFTER_S, EACH_WAIT, REFUSED_IN_S
 from lab.study.ranges import ACCEPTANCE, DETECTED, REFUSAL_HELD, booked, refusals, with_grain, within
 from lab.study.scenario import LAPSED_KERNEL, BackendPlan, Group, Loss, Mark, Quantity, Scenario, Step, Variant
 from lab.study.steps import (
@@ -60,7 +60,7 @@ B1 = Scenario(
             digits=1,
             why="480 s from the last message before the loss, which came up to a second before it",
         ),
-        within(Quantity.COPIES, 11, 11, "B1: 11 copies", slack=0, why=""),
+        within(Quantity.COPIES, 11, 11, "B1: 11 copies", slack=0),
         within(
             Quantity.LAST_COPY_S,
             596.2,
@@ -171,7 +171,7 @@ B3 = Scenario(
             why="the study's path had a round trip of its own; here the machine's load decides",
         ),
         ACCEPTANCE,
-        within(Quantity.RESULT_AGE_S, 82.0, 85.0, "B3: a call issued 83.6 s earlier", slack=2.0),
+        within(Quantity.RESULT_AGE_S, 82.0, 85.0, "B3: a call issued 83.6 s earlier", slack=2.0, why=EACH_WAIT),
         *booked(1, 1, "rule 7"),
     ),
     expects_lapsed=(with_grain(REFUSAL_HELD, 6),),

@@ -11,7 +11,7 @@ from lab.study.commands import Modules
 from lab.study.judgement import Session
 from lab.study.matrix import Task
 from lab.study.outcome import read
-from lab.study.proofs import doubts, stuck
+from lab.study.proofs import defect, doubts, lateness, stuck
 from lab.study.running import perform
 from lab.study.session_record import SessionRecord
 
@@ -58,6 +58,7 @@ class Performer:
 def judged(performed: SessionRecord) -> Session:
     """Its quantities, and why it proves nothing where it does."""
     seen = performed.observed
+    late = lateness(seen)
     return Session(
         scenario=performed.scenario.id,
         number=performed.number,
@@ -66,6 +67,8 @@ def judged(performed: SessionRecord) -> Session:
         # What the performance says of itself comes first; where it came to no end, the doubts follow from that.
         invalid=(performed.invalid,) if performed.invalid else doubts(seen),
         stuck=stuck(seen),
+        disturbed=performed.disturbed or bool(late),
+        defect=defect(seen),
         refuted=performed.refuted,
         folder=performed.folder.name,
     )

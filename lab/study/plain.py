@@ -40,6 +40,10 @@ AGAIN = {Mark.FREEZE: "frozen", Mark.UNFREEZE: "unfrozen"}
 """What the proxy says when it has obeyed."""
 
 
+class TooSlow(InvalidRun):
+    """Something took longer than it may, which is what a busy machine does."""
+
+
 @dataclass(slots=True)
 class Performance:
     """A session as it was performed."""
@@ -91,7 +95,8 @@ def play(
         played: Told of the programs and of what was done, whatever becomes of the session.
 
     Raises:
-        InvalidRun: a program ended, a mark could not be obeyed, or the script took too long.
+        TooSlow: the script, or something in it, took too long.
+        InvalidRun: a program ended, or a mark could not be obeyed.
         LabError: nothing can be performed here.
     """
     folder = RunFolder.create(casting.scenario.id, started=datetime.now(UTC).astimezone(), out=out)
@@ -140,7 +145,8 @@ def _await_listening(process: Process, patience: Patience) -> None:
     """Return once it says that it listens.
 
     Raises:
-        InvalidRun: it does not.
+        TooSlow: it does not.
+        InvalidRun: it has ended.
     """
 
     def look() -> bool | None:
@@ -150,7 +156,7 @@ def _await_listening(process: Process, patience: Patience) -> None:
         return None
 
     if patience.until(look, LISTEN_S) is None:
-        raise InvalidRun(f"{' '.join(process.argv)} does not listen after {LISTEN_S:g} s. {tail(process)}")
+        raise TooSlow(f"{' '.join(process.argv)} does not listen after {LISTEN_S:g} s. {tail(process)}")
 
 
 def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: Patience) -> None:
@@ -170,7 +176,7 @@ def _follow(casting: Casting, testbed: Testbed, played: Performance, patience: P
         if hearing.done:
             return
         if patience.now() >= until:
-            raise InvalidRun(f"The script was not over after {casting.variant.limit_s:g} s. {tail(client)}")
+            raise TooSlow(f"The script was not over after {casting.variant.limit_s:g} s. {tail(client)}")
         patience.pause(LOOK_S, hearing.wake)
 
 
@@ -199,8 +205,10 @@ def _tell(proxy: Process, word: str, answer: str, patience: Patience) -> float:
     try:
         proxy.write(word + "\n")
         line = proxy.wait_for_line(f'"event": ?"{answer}"', OBEYED_S, since=since)
-    except (OSError, TimeoutError) as error:
-        raise InvalidRun(f"The proxy was told to {word}, and did not: {error}") from error
+    except TimeoutError as error:
+        raise TooSlow(f"The proxy was told to {word}, and did not: {error}") from error
+    except OSError as error:
+        raise InvalidRun(f"The proxy could not be told to {word}: {error}") from error
     if not (event_of(line) or {}).get("connections"):
         raise InvalidRun(f"The proxy had no connection to {word}.")
     return line.at

@@ -20,7 +20,22 @@ def doubts(seen: Observed) -> tuple[str, ...]:
     """Why the session proves nothing; empty where it does."""
     of = reading_of(seen)
     lost = (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of))
-    return (*lost, *_unasked(of), *_miscounted(of), *_late(of), *_obeyed_late(of))
+    return (*lost, *_unasked(of), *_miscounted(of), *lateness(seen))
+
+
+def lateness(seen: Observed) -> tuple[str, ...]:
+    """Those of the doubts that the machine is to blame for, so that another try may be without them."""
+    of = reading_of(seen)
+    return (*_late(of), *_obeyed_late(of))
+
+
+def defect(seen: Observed) -> str | None:
+    """What went wrong inside a program that went on, None where nothing did: no busy machine explains it."""
+    for who, told in (("assistant", seen.assistant), ("server", seen.server)):
+        for each in told:
+            if each["event"] == "defect":
+                return f"the {who} met a defect: {each.get('error')}"
+    return None
 
 
 def stuck(seen: Observed) -> str | None:
@@ -35,6 +50,10 @@ def _unfinished(of: Reading) -> Iterator[str]:
         yield "the assistant did not come to the end of its script"
     if of.first("bookings") is None:
         yield "the assistant did not count its bookings"
+    if not of.seen.server:
+        yield "the server told nothing"
+    if untold := sum(int(each["events"]) for each in _server(of, "untold")):
+        yield f"{untold} events of the server's found no room"
 
 
 def _never_lost(of: Reading) -> Iterator[str]:
@@ -46,7 +65,7 @@ def _told(of: Reading) -> Iterator[str]:
     """A loss is silent only if the server goes on believing in the connection, until somebody ends that."""
     if not of.seen.loss.silent:
         return
-    for loss, following in of.episodes()[:1]:
+    for loss, following in of.episodes():
         mended = next((each for each in of.named("mark", after=loss) if each.get("name") in HEALS), None)
         ends = (mended, of.first("done"), following)
         until = min((float(each["at"]) for each in ends if each is not None), default=float("inf"))
@@ -61,7 +80,7 @@ def _told(of: Reading) -> Iterator[str]:
 
 def _untold(of: Reading) -> Iterator[str]:
     """A client that ends its connection is heard, as far as nothing is in between."""
-    if of.seen.loss not in (Loss.ABORT, Loss.CLOSE) or not of.seen.server:
+    if of.seen.loss not in (Loss.ABORT, Loss.CLOSE):
         return
     for loss, _ in of.episodes():
         at = float(loss["at"])

@@ -48,13 +48,18 @@ def within(
     source: str,
     *,
     slack: float = MACHINE_S,
-    why: str = BUSY,
+    why: str | None = None,
     over: Over = Over.EACH,
     origin: Origin = Origin.STUDY,
     digits: int = 3,
 ) -> Range:
-    """A time, with what the machine may add."""
-    return Range(quantity, low, high, source, over, origin, slack, why, digits)
+    """A time, with what the machine may add; any other tolerance needs a reason of its own.
+
+    Raises:
+        ValueError: it has none.
+    """
+    reason = BUSY if why is None and slack == MACHINE_S else why or ""
+    return Range(quantity, low, high, source, over, origin, slack, reason, digits)
 
 
 REFUSAL = within(Quantity.REFUSAL_S, 0.472, 0.704, "rule 2: 472 to 704 ms")

@@ -65,7 +65,7 @@ def from_json(written: Any) -> Session:
         TypeError: no object, or a field of another type.
         ValueError: a number that is none.
     """
-    wrong = [name for name, fits in _FITS.items() if not fits(written[name])]
+    wrong = [name for name, fits in _FITS.items() if name in written and not fits(written[name])]
     if wrong:
         raise TypeError(f"{wrong[0]} cannot be {written[wrong[0]]!r}")
     values = {Quantity[name.upper()]: tuple(map(_finite, seen)) for name, seen in written["values"].items()}
@@ -75,6 +75,10 @@ def from_json(written: Any) -> Session:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _are_texts(value: Any) -> bool:
@@ -88,10 +92,12 @@ def _is_text_or_none(value: Any) -> bool:
 _FITS: Mapping[str, Callable[[Any], bool]] = {
     "scenario": _is_text,
     "number": lambda value: type(value) is int and value >= 0,
-    "real": lambda value: isinstance(value, bool),
+    "real": _is_truth,
     "values": lambda value: isinstance(value, dict) and all(isinstance(each, list) for each in value.values()),
     "invalid": _are_texts,
     "stuck": _is_text_or_none,
+    "disturbed": _is_truth,
+    "defect": _is_text_or_none,
     "refuted": _is_text_or_none,
     "again": _are_texts,
     "took_s": lambda value: type(value) in (int, float),

@@ -21,7 +21,7 @@ from lab.run.runner import Opener, Run
 from lab.run.spec import RunSpec
 from lab.run.trigger import LineTrigger
 from lab.study.commands import PORT, Casting, Modules
-from lab.study.plain import Performance, play
+from lab.study.plain import Performance, TooSlow, play
 from lab.study.reading import Said
 from lab.study.scenario import Loss, Mark, Scenario, Step
 from lab.study.session_record import SessionRecord, events_of
@@ -131,28 +131,33 @@ class _Session:
             start_gate=self._gate,
             backend=backend,
         )
+        reason, disturbed = None, False
         try:
             record: Record | None = run.execute()
-            reason = None
         except (InvalidRun, UsageError) as error:
-            record, reason = run.folder.read_record(), str(error)
+            # A line that never comes is a mistake of whoever wrote the program; the rest is the machine's.
+            record, reason, disturbed = run.folder.read_record(), str(error), isinstance(error, InvalidRun)
         assert record is not None
         played = Performance(dict(run.programs), self._obeyed())
         if record.outcome is Outcome.INVALID:
-            reason = reason or record.reason or "the lab's run is INVALID"
-        return self._record(played, reason or _unfinished(played), record)
+            reason, disturbed = reason or record.reason or "the lab's run is INVALID", disturbed or record.disturbed
+        if reason is None and (reason := _unfinished(played)) is not None:
+            disturbed = played.programs["client"].returncode is None and played.programs["server"].returncode is None
+        return self._record(played, reason, record, disturbed=disturbed)
 
     def played(self) -> SessionRecord:
         """Without."""
         played = Performance()
-        reason = None
+        reason, disturbed = None, False
         try:
             play(self._casting, self._open, self._out, gate=self._gate, patience=Patience(self._stop), played=played)
         except InvalidRun as error:
-            reason = str(error)
-        return self._record(played, reason, None)
+            reason, disturbed = str(error), isinstance(error, TooSlow)
+        return self._record(played, reason, None, disturbed=disturbed)
 
-    def _record(self, played: Performance, reason: str | None, record: Record | None) -> SessionRecord:
+    def _record(
+        self, played: Performance, reason: str | None, record: Record | None, *, disturbed: bool
+    ) -> SessionRecord:
         cuts = self._seen.get("cut", [])
         return SessionRecord(
             scenario=self._casting.scenario,
@@ -166,7 +171,7 @@ class _Session:
             cut_at=cuts[0].at if cuts else None,
             marks=tuple(played.marks),
             invalid=reason,
-            disturbed=record is not None and record.disturbed,
+            disturbed=disturbed,
         )
 
     def _tell(self, seen: Observation) -> None:

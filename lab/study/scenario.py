@@ -21,7 +21,7 @@ class Loss(enum.Enum):
     """It is not lost, or the server ends it."""
 
     ABORT = "abort"
-    """The client's program resets its TCP connection."""
+    """The client's program closes its socket without a close frame, which the server sees as a FIN or a reset."""
 
     CLOSE = "clean close"
     """The client's program closes it, code 1000."""
@@ -65,7 +65,7 @@ class Group(enum.Enum):
 class Quantity(enum.Enum):
     """What is read from a session's events; times in session seconds."""
 
-    REFUSED = "resume attempts refused"
+    REFUSED = "resume attempts refused with 1011"
     ACCEPTED = "resume attempts accepted"
     REFUSAL_S = "time to the refusal"
     ACCEPTANCE_S = "time from the accepted attempt to its setup"
@@ -84,6 +84,7 @@ class Quantity(enum.Enum):
     RESULT_AGE_S = "age of the call when its result was accepted"
     ANNOUNCED_S = "time from the result to the model's announcement"
     BEHIND_S = "time from the commit to an answer that does not know of it"
+    STILL_BOOKING_S = "time from the commit to a restored model's word that it is still booking"
     SILENT_UNTIL_S = "time from the loss to the server's first segment"
     COPIES = "copies of the server's first lost segment"
     LAST_COPY_S = "time from the loss to the last copy"
@@ -92,6 +93,7 @@ class Quantity(enum.Enum):
     UPDATED = "update notes sent after the restore"
     HEARD_AGAIN = "utterances heard that were spoken in the gap"
     GAVE_UP = "recoveries that ended without a session"
+    GAVE_UP_AT_LIMIT = "recoveries that the limit refused to the end"
     DEAD_CODE = "close code that the path brought when it came back"
     REFUSED_AT_S = "when refused attempts began, from the loss"
     ACCEPTED_AT_S = "when accepted attempts began, from the loss"

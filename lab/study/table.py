@@ -30,6 +30,7 @@ WORDS = {
     Quantity.RESULT_AGE_S: "result of a call issued before",
     Quantity.ANNOUNCED_S: "announced",
     Quantity.BEHIND_S: "behind the commit",
+    Quantity.STILL_BOOKING_S: "still booking after the commit",
     Quantity.SILENT_UNTIL_S: "server silent until",
     Quantity.COPIES: "copies",
     Quantity.LAST_COPY_S: "last copy",
@@ -38,6 +39,7 @@ WORDS = {
     Quantity.UPDATED: "update notes",
     Quantity.HEARD_AGAIN: "heard again",
     Quantity.GAVE_UP: "gave up",
+    Quantity.GAVE_UP_AT_LIMIT: "at the limit",
     Quantity.DEAD_CODE: "the path brought",
 }
 """How a quantity is called beside its figure."""

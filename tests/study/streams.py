@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.study.judgement import Session
 from lab.study.outcome import read
-from lab.study.proofs import doubts, stuck
+from lab.study.proofs import defect, doubts, stuck
 from lab.study.reading import Observed, OnTheWire
 from lab.study.scenario import Loss
 
@@ -61,7 +61,9 @@ class Stream:
 
     def session(self, scenario: str, number: int = 0, *, real: bool = False, **changes: Any) -> Session:
         seen = self.observed
-        return Session(scenario, number, real, read(seen), invalid=doubts(seen), stuck=stuck(seen), **changes)
+        return Session(
+            scenario, number, real, read(seen), invalid=doubts(seen), stuck=stuck(seen), defect=defect(seen), **changes
+        )
 
 
 def r1(number: int = 1, *, count: int = 1, consistent: bool = True) -> Stream:

@@ -52,7 +52,7 @@ def test_a_missing_refusal_never_passes() -> None:
     row = br1_row(br1(), br1().without("refused"))
 
     assert not row.passed
-    assert any("resume attempts refused: 3 instead of 4 in session 2" in reason for reason in row.reasons)
+    assert any("resume attempts refused with 1011: 3 instead of 4 in session 2" in reason for reason in row.reasons)
 
 
 def test_a_resume_that_is_accepted_during_a_silent_loss_never_passes() -> None:

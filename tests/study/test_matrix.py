@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,28 @@ def test_a_session_that_never_proves_itself_stays_invalid(tmp_path: Path) -> Non
     assert row.in_range is False
     assert row.sessions[0].invalid == ("The router lost its rules.",)
     assert len(Results(tmp_path / "results").read()) == 1
+
+
+def test_what_the_machine_is_not_to_blame_for_is_not_run_again(tmp_path: Path) -> None:
+    tries: list[int] = []
+
+    def act(task: Task, out: Path) -> Session:
+        tries.append(task.number)
+        spoilt: dict[int, dict[str, Any]] = {
+            0: {"invalid": ("the server ended with status 1",), "disturbed": False},
+            1: {"defect": "the server met a defect: KeyError"},
+            2: {"values": {}},
+        }
+        return dataclasses.replace(good(task, out), **spoilt[task.number])
+
+    matrix = Matrix(plan([BR1], n=3), performer(act), tmp_path).start()
+    row = matrix.row(BR1)
+    matrix.close()
+
+    assert sorted(tries) == [0, 1, 2]
+    assert not any(each.again for each in row.sessions)
+    assert not row.passed
+    assert "session 2: the server met a defect: KeyError" in row.problems
 
 
 def test_what_cannot_run_here_at_all_is_said_and_not_tried_again(tmp_path: Path) -> None:

@@ -18,6 +18,33 @@ def test_an_abort_s_refusal_and_second_attempt_are_read() -> None:
     assert (seen["BOOKINGS"], seen["CONSISTENT"], seen["REISSUED"]) == ((1,), (1,), (0,))
 
 
+def test_a_refusal_by_another_code_is_another_refusal() -> None:
+    made = Stream(Loss.FREEZE).begin().say(5.0, "mark", name="freeze").attempt(7.0, "h1", 0.6, refused=1011)
+    made.attempt(8.0, "h1", 0.6, refused=1007).attempt(9.0, "h1", 0.1, refused=429)
+
+    assert pick(made.end(10.0).session("N1"))["REFUSED"] == (1,)
+
+
+def test_a_restored_model_that_is_still_booking_is_timed_from_the_commit() -> None:
+    said = "I'm booking the 3 pm slot tomorrow for you now."
+    late = br1(audio_s=0.9).say(14.0, "model_said", text=said)
+    early = br1(audio_s=0.9).without("committed").say(12.0, "committed").say(14.0, "model_said", text=said)
+    knows = br1(audio_s=0.9).say(14.0, "model_said", text="Your slot is booked.")
+
+    assert pick(late.session("BR1-no-note"))["STILL_BOOKING_S"] == (3.57,)
+    assert pick(early.session("BR1-no-note"))["STILL_BOOKING_S"] == ()
+    assert pick(knows.session("BR1-no-note"))["STILL_BOOKING_S"] == ()
+
+
+def test_who_gives_up_at_the_limit_was_refused_by_it_last() -> None:
+    made = Stream(Loss.FREEZE).begin().say(5.0, "mark", name="freeze").attempt(7.0, None, 0.6, refused=1011)
+    made.say(8.0, "given_up", reason="30 attempts came to nothing").attempt(9.0, None, 0.6, refused=1011)
+    made.assistant[-1]["reason"] = "RESOURCE_EXHAUSTED: Maximum concurrent sessions exceeded."
+    seen = pick(made.say(10.0, "given_up", reason="30 attempts came to nothing").end(10.1).session("limit"))
+
+    assert (seen["GAVE_UP"], seen["GAVE_UP_AT_LIMIT"]) == ((2,), (1,))
+
+
 def test_a_recovery_s_times_count_from_the_loss_or_from_what_they_follow() -> None:
     seen = pick(br1().session("BR1"))
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from lab.study.proofs import doubts, stuck
+from lab.study.proofs import defect, doubts, lateness, stuck
 from lab.study.scenario import Loss
 from tests.study.streams import Stream, b1, br1, r1
 
@@ -38,6 +38,33 @@ def test_after_its_own_close_the_server_may_let_go() -> None:
     )
 
     assert doubts(made.observed) == ()
+
+
+def test_a_second_silent_loss_has_to_be_silent_too() -> None:
+    made = br1().serve(10.7, "attach", connection=6).say(15.02, "mark", name="freeze")
+    told = made.serve(15.05, "detach", connection=6, how="FIN")
+
+    assert doubts(told.observed) == ("the loss was not silent: the server saw the connection end (FIN)",)
+
+
+def test_a_server_that_told_nothing_or_not_all_proves_nothing() -> None:
+    mute, full = br1(), br1().serve(14.0, "untold", events=7)
+    mute.server = []
+
+    assert doubts(mute.observed) == ("the server told nothing",)
+    assert doubts(full.observed) == ("7 events of the server's found no room",)
+
+
+def test_a_defect_is_none_of_the_machine_s_doings() -> None:
+    server, assistant = (
+        br1().serve(9.0, "defect", connection=3, error="KeyError: 3"),
+        br1().say(9.0, "defect", error="x"),
+    )
+
+    assert defect(server.observed) == "the server met a defect: KeyError: 3"
+    assert defect(assistant.observed) == "the assistant met a defect: x"
+    assert defect(br1().observed) is None
+    assert lateness(server.observed) == ()
 
 
 def test_an_abort_that_the_server_did_not_see_proves_nothing() -> None:
@@ -80,6 +107,7 @@ def test_a_program_that_the_machine_kept_waiting_proves_nothing_of_times() -> No
     little = br1().serve(12.0, "late", by_s=0.12).say(15.05, "watchdog", looks=40, late_p99_s=0.1, late_most_s=0.1)
     afterwards = br1().serve(20.0, "late", by_s=2.0)
 
+    assert lateness(server.observed) == doubts(server.observed)
     assert doubts(server.observed) == ("the machine was too busy: the server ran 0.40 s late (at most 0.25)",)
     assert doubts(assistant.observed) == ("the machine was too busy: the assistant ran 0.31 s late (at most 0.25)",)
     assert doubts(little.observed) == doubts(afterwards.observed) == ()

@@ -76,6 +76,12 @@ def test_a_file_that_is_no_result_is_named(line: bytes, tmp_path: Path) -> None:
         Results(tmp_path).read()
 
 
+def test_results_of_a_version_that_had_fewer_fields_are_read() -> None:
+    written = {name: value for name, value in GOOD.items() if name not in ("disturbed", "defect")}
+
+    assert from_json(written) == from_json(GOOD)
+
+
 def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "BR1.jsonl").mkdir()
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from lab.core.errors import UsageError
+from lab.study.ranges import BUSY, MACHINE_S, within
 from lab.study.scenario import Count, Loss, Mark, Origin, Quantity, Range, Scenario, Variant
 from lab.study.scenarios import PUBLISHED, SCENARIOS, find, sessions
 from lab.study.steps import backing_off, lapse, lapsed, watch
@@ -133,6 +134,13 @@ def test_the_study_s_counts_come_out_of_the_sessions() -> None:
     names = ("R1", "N1", "N2", "B1", "B2", "BR0", "BR1", "BR2", "BR1-no-note")
     assert [total(name, Quantity.REFUSED) for name in names] == [4, 22, 18, 270, 180, 118, 16, 12, 8]
     assert [total(name, Quantity.CONSISTENT) for name in ("R0", "R1", "R2", "R3", "BR1", "BR2")] == [1, 3, 0, 3, 4, 3]
+
+
+def test_a_tolerance_that_is_not_the_machine_s_needs_a_reason_of_its_own() -> None:
+    with pytest.raises(ValueError, match="needs a reason"):
+        within(Quantity.REFUSAL_S, 0.4, 0.5, "R1", slack=2 * MACHINE_S)
+
+    assert within(Quantity.REFUSAL_S, 0.4, 0.5, "R1").why == BUSY
 
 
 def test_a_tolerance_needs_a_reason_and_a_range_something_in_it() -> None:
