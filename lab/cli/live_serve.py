@@ -16,7 +16,7 @@ TOLD = {
     "closed": "connection {connection} is closed: {code} {reason}",
     "heard": "{session} heard: {text}",
     "broken": "connection {connection} broke WebSocket's rules: {code} {reason}",
-    "defect": "connection {connection} met a defect of the server: {error}",
+    "defect": "a defect of the server: {error}",
     "lapse": "session time runs {factor} times as fast",
 }
 """What is told to people; all of it is in the log and, with --json, on standard output."""

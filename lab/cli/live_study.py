@@ -61,6 +61,7 @@ def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "R
     from datetime import UTC, datetime
 
     from lab.cli.live_matrix import Ran
+    from lab.cli.output import console
     from lab.core.errors import UsageError
     from lab.report.folder import RunFolder
     from lab.study.judgement import rows_of
@@ -76,10 +77,13 @@ def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "R
     sessions = [session for folder in folders for session in Results(folder / "results").read()]
     for name in {session.scenario for session in sessions}:
         find(name)
-    if not rows_of(chosen, sessions):
+    rows = rows_of(chosen, sessions)
+    if not rows:
         raise UsageError("These results hold no session of the scenarios asked for.", fix="leave out --only")
+    if absent := [scenario.id for scenario in chosen if all(row.scenario is not scenario for row in rows)]:
+        console.print(f"No session was kept of {', '.join(absent)}.", style="dim")
     path = RunFolder.create("live-study", started=datetime.now(UTC).astimezone(), out=out).path
-    return Ran(rows_of(chosen, sessions), path, None, "netns")
+    return Ran(rows, path, None, "netns")
 
 
 def _chosen(names: list[str], *, published: bool) -> "list[Scenario]":

@@ -7,6 +7,8 @@ from lab.study.figures import drawn
 from lab.study.judgement import Row
 from lab.study.ranges import MACHINE_S
 from lab.study.scenario import Group, Quantity
+from lab.study.scenarios import PUBLISHED
+from lab.study.scenarios import sessions as count_sessions
 from lab.study.statistics import median
 from lab.study.table import ours, statistics, verdict
 
@@ -81,10 +83,21 @@ def _summary(rows: Sequence[Row], machine: Machine) -> str:
     lines = [f"- {ran}, {machine.backend}; waits {waits}."]
     if published:
         lines.append(f"- The study's rows: {in_range} of {len(published)} in its range, {modelled} as modelled.")
+        counted, of = _counted(published), count_sessions(PUBLISHED)
+        if counted < of:
+            lines.append(f"- Of the study's {of} sessions {counted} count here; a row says how many it has under n.")
     lines.append(f"- Double bookings: {double}{example}.")
     if new:
         lines.append(f"- New ground: {sum(row.passed for row in new)} of {len(new)} predictions held.")
     return "\n".join(lines)
+
+
+def _counted(published: Iterable[Row]) -> int:
+    """How many of the study's sessions have one here; those with real and with lapsed waits are the same."""
+    most: dict[str, int] = {}
+    for row in published:
+        most[row.scenario.id] = max(most.get(row.scenario.id, 0), min(len(row.valid), row.scenario.n))
+    return sum(most.values())
 
 
 def _figures(rows: Sequence[Row]) -> Iterator[str]:

@@ -39,6 +39,7 @@ def test_the_page_has_ours_beside_the_study_s_and_says_what_is_out_of_range_and_
 
     assert "5 sessions in 58 s on 2 cores; Linux 6.18.44, netns; waits lapsed" in page
     assert "The study's rows: 1 of 2 in its range, 2 as modelled." in page
+    assert "Of the study's 43 sessions 5 count here" in page
     assert "Double bookings: 0." in page
     assert "| R1 | 4 | abort 1.0 s after the call" in page
     assert "2097 to 2294 ms" in page

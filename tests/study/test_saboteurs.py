@@ -85,9 +85,9 @@ def client(name: str) -> Modules:
 
 
 CASES: dict[str, tuple[str, int, Modules, Sabotage, str]] = {
-    "accepts while locked": ("R0", 0, server("accepting_server"), nothing, "refused: 0 instead of 1"),
-    "accepts in the dark": ("BR1", 0, server("accepting_server"), nothing, "refused: 0 instead of 4"),
-    "takes nobody back": ("P3", 0, server("refusing_server"), nothing, "refused: 1 instead of 0"),
+    "accepts while locked": ("R0", 0, server("accepting_server"), nothing, "refused with 1011: 0 instead of 1"),
+    "accepts in the dark": ("BR1", 0, server("accepting_server"), nothing, "refused with 1011: 0 instead of 4"),
+    "takes nobody back": ("P3", 0, server("refusing_server"), nothing, "refused with 1011: 1 instead of 0"),
     "books twice": ("R1", 1, server("twice_server"), nothing, "made 2 bookings"),
     "closes at once": ("R0", 0, server("closing_server"), nothing, "got stuck at step 2"),
     "sends no result": ("R1", 1, client("withholding_client"), nothing, "got stuck at step 8"),

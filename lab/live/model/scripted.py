@@ -17,9 +17,10 @@ from itertools import chain
 from types import MappingProxyType
 
 from lab.live.model import saying
-from lab.live.model.belief import Belief, Status, is_note, noted, reported, told
+from lab.live.model.belief import Belief, Status, is_note, told
 from lab.live.model.hearing import Intent, Request, understand
 from lab.live.model.manner import Manner, Range
+from lab.live.model.recall import last_note, last_report, open_request
 from lab.live.model.turns import Announce, Reply, Say, Timed, Turn, complete, interruption, sentence, tokens
 from lab.live.model.utterance import Utterance, utter
 from lab.live.protocol.messages import (
@@ -130,13 +131,13 @@ class ScriptedModel:
             answer: Whether the model is to answer now.
         """
         self._prompt_tokens += sum(len(turn.text.split()) for turn in turns)
-        note = _last_note(turns)
-        self._belief = note or _last_report(turns) or self._belief
+        note = last_note(turns)
+        self._belief = note or last_report(turns) or self._belief
         if not answer or not turns:
             return
         self.interrupt(now=now)
         restored = self._manner.restored_reply_s
-        request = _open_request(turns)
+        request = open_request(turns)
         if note is not None and is_note(turns[-1].text):
             self._queue.append(Announce(self._after(restored, now), note))
         elif request is not None and self._callable(request):
@@ -285,24 +286,3 @@ def declared(tools: Iterable[Json]) -> frozenset[str]:
 def _slot(call: FunctionCall) -> str | None:
     slot = call.args.get("slot")
     return slot if isinstance(slot, str) else None
-
-
-def _last_note(turns: Sequence[Content]) -> Belief | None:
-    beliefs = [noted(turn.text) for turn in turns if turn.role != "model" and is_note(turn.text)]
-    return next((belief for belief in reversed(beliefs) if belief is not None), None)
-
-
-def _last_report(turns: Sequence[Content]) -> Belief | None:
-    beliefs = [reported(turn.text) for turn in turns if turn.role == "model"]
-    return next((belief for belief in reversed(beliefs) if belief is not None), None)
-
-
-def _open_request(turns: Sequence[Content]) -> Request | None:
-    """The last request to book that no later turn of the model settled."""
-    request = None
-    for turn in turns:
-        if turn.role == "model":
-            request = None if reported(turn.text) is not None else request
-        elif not is_note(turn.text) and (understood := understand(turn.text)).intent is Intent.BOOK:
-            request = understood
-    return request

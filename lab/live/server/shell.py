@@ -48,7 +48,7 @@ class Shell:
         """Open connections by their numbers."""
         self.ticker = Ticker(clock, house.next_at, self._wake)
         self.defects = 0
-        """Errors of the server's own that ended a connection."""
+        """Errors of the server's own."""
         self._recognise = recognise
         self._say = tell
         self._numbers = itertools.count(1)
@@ -78,11 +78,11 @@ class Shell:
         except ProtocolError as error:
             wrong = error
             self.log.nonsense(line.number, data, error.reason, t=now)
-            self._guarded(line, lambda: self.house.malformed(line.number, wrong, now=now))
+            self._guarded(lambda: self.house.malformed(line.number, wrong, now=now), line)
             return
         if self.log.on:
             self.log.frame(line.number, "client", wire.encode(message), t=now)
-        self._guarded(line, lambda: self.house.receive(line.number, message, now=now))
+        self._guarded(lambda: self.house.receive(line.number, message, now=now), line)
 
     def broken(self, line: Line, code: int, reason: str) -> None:
         """The client broke WebSocket's own rules."""
@@ -91,13 +91,13 @@ class Shell:
     def ended(self, line: Line, how: Detach, detail: str) -> None:
         """A connection is over."""
         if self.lines.pop(line.number, None) is not None:
-            self._do(self.house.detach(line.number, how, now=self.clock.now(), detail=detail))
+            self._guarded(lambda: self.house.detach(line.number, how, now=self.clock.now(), detail=detail))
 
     # What the status port and the recogniser tell
 
     def heard(self, session: str, text: str) -> None:
         """An utterance was understood."""
-        self._do(self.house.heard(session, text, now=self.clock.now()))
+        self._guarded(lambda: self.house.heard(session, text, now=self.clock.now()))
 
     def late(self, by_s: float) -> None:
         """The event loop was this late."""
@@ -130,25 +130,20 @@ class Shell:
         self._do(self.house.dismiss(session, now=self.clock.now()))
 
     def _wake(self) -> None:
-        """Do what is due; a session whose time comes to nothing stands still, and the clock of the others does not."""
-        try:
-            self._do(self.house.wake(now=self.clock.now(), most=AT_ONCE))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other sessions go on
-            self._defect(error, None)
-            self.ticker.set()
+        self._guarded(lambda: self.house.wake(now=self.clock.now(), most=AT_ONCE))
 
-    def _guarded(self, line: Line, act: Callable[[], list[Command]]) -> None:
-        """A defect that one message meets costs its connection, not the server."""
+    def _guarded(self, act: Callable[[], list[Command]], line: Line | None = None) -> None:
+        """A defect is told, and costs the connection whose message met it, not the server: its timer goes on."""
         try:
             self._do(act())
         except Exception as error:  # noqa: BLE001 - whatever it is, the other sessions go on
-            self._defect(error, line.number)
-            line.hang_up(closing.INTERNAL_ERROR.code, closing.INTERNAL_ERROR.reason)
-
-    def _defect(self, error: Exception, connection: int | None) -> None:
-        self.defects += 1
-        traceback.print_exc(file=sys.stderr)
-        self._tell("defect", {"connection": connection, "error": f"{type(error).__name__}: {error}"})
+            self.defects += 1
+            traceback.print_exc(file=sys.stderr)
+            number = None if line is None else line.number
+            self._tell("defect", {"connection": number, "error": f"{type(error).__name__}: {error}"})
+            if line is not None:
+                line.hang_up(closing.INTERNAL_ERROR.code, closing.INTERNAL_ERROR.reason)
+            self.ticker.set()
 
     def _do(self, commands: Iterable[Command]) -> None:
         for command in commands:
