@@ -23,7 +23,6 @@ ABANDONED = "abandoned"
 ABANDON_S = 5.0
 """An abandoned attempt's close may take so long, seconds of the wall; then its socket is closed."""
 
-
 LOOKS_KEPT = 100_000
 """A working day of the watchdogs' looks, which are a few a second."""
 
