@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -113,3 +114,15 @@ def test_results_that_show_nothing_are_no_proof_of_anything(tmp_path: Path) -> N
         done = lab("live", "study", *argv, "--out", f"{tmp_path}/out")
         assert (done.returncode, (tmp_path / "out").exists()) == (2, False), done.stderr
         assert said in " ".join(done.stderr.split())
+
+
+def test_without_a_recogniser_nobody_speaks_and_nothing_is_refuted(tmp_path: Path) -> None:
+    hidden = tmp_path / "pocketsphinx"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text('raise ImportError("hidden")')
+    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    command = [sys.executable, "-m", "lab", "live", "run", "P3", "--backend", "netns", "--out", f"{tmp_path}/out"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+
+    assert (done.returncode, (tmp_path / "out").exists()) == (5, False), done.stderr
