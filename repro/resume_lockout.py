@@ -174,8 +174,8 @@ def main() -> int:
     if len(sys.argv) > 1:
         held = asyncio.run(client(sys.argv[1], "any"))
         print("claim holds" if held else "claim fails")
-    elif {"GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"} & os.environ.keys():
-        base, key = os.environ.get("GOOGLE_GEMINI_BASE_URL", SERVICE), os.environ.get("GEMINI_API_KEY", "any")
+    elif os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_GEMINI_BASE_URL"):
+        base, key = os.environ.get("GOOGLE_GEMINI_BASE_URL") or SERVICE, os.environ.get("GEMINI_API_KEY") or "any"
         parts = urlsplit(base)
         relay = Relay(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         held = asyncio.run(client(base, key, relay))

@@ -7,6 +7,7 @@ purpose: rich help takes twice the time to appear.
 
 import atexit
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -19,7 +20,7 @@ import typer.core
 import typer.main
 
 import lab
-from lab.core.errors import LabError
+from lab.core.errors import EnvironmentNotReady, LabError
 
 VERBS = {
     "demo": "Cut one flow, narrated, and watch both kernels give up (20 s).",
@@ -102,6 +103,7 @@ def _lab(
 
 def main() -> None:
     """Run the command line; does not return."""
+    _reopen()
     for stream in (sys.stdout, sys.stderr):
         # Output of foreign programs is quoted as it came; a narrow locale must not turn that into an error.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrappers here
@@ -118,6 +120,17 @@ def main() -> None:
         # What has to be ended with the process still is: fork servers, the reaper of containers and its folder.
         atexit._run_exitfuncs()  # noqa: SLF001 - nothing else runs them before os._exit
         os._exit(INTERRUPTED)
+
+
+def _reopen() -> None:
+    """Open what the caller has closed (``>&-``), on nothing: else the next file opened would get what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # The lowest number that is free, which is this one.
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 
 def _guarded(verb: Callable[..., None]) -> Callable[..., None]:
@@ -143,6 +156,9 @@ def _exit_codes() -> Iterator[None]:
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _tell(f"Something could not be written: {error}.", "free some space")
+            raise SystemExit(EnvironmentNotReady.exit_code) from error
         _tell(
             f"The lab failed in a way nobody foresaw: {type(error).__name__}: {error}",
             "set LAB_DEBUG=1 to see the traceback, and report it as an issue of blackhole-lab.",
@@ -151,7 +167,14 @@ def _exit_codes() -> Iterator[None]:
 
 
 def _tell(message: str, fix: str | None = None) -> None:
-    sys.stdout.flush()
+    """Say it, where that can be said: the exit code has to come through whatever becomes of the words."""
+    with contextlib.suppress(OSError):
+        _say(message, fix)
+
+
+def _say(message: str, fix: str | None) -> None:
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     if os.environ.get("LAB_DEBUG") == "1":
         import traceback
 

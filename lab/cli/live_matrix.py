@@ -52,12 +52,15 @@ def run_matrix(
         KeyboardInterrupt: passed on; what was over by then is on the disk.
     """
     from lab.cli.output import console
+    from lab.live.voice.recogniser import require
     from lab.report.folder import RunFolder
     from lab.run.backend import name_of, opener
     from lab.study.matrix import Matrix
     from lab.study.performing import Performer
 
     opened = opener(backend, tell=lambda line: console.print(line, style="dim"))
+    if not text and name_of(opened) == "netns":  # A container has its own.
+        require()
     folder = RunFolder.create(name, started=datetime.now(UTC).astimezone(), out=out).path
     kind, began = name_of(opened), time.monotonic()
     with _told(len(tasks)) as tell:

@@ -57,6 +57,7 @@ def study(
 
 def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "Ran":
     """The rows of sessions that were run before, by this or by several studies."""
+    from collections import Counter
     from datetime import UTC, datetime
 
     from lab.cli.live_matrix import Ran
@@ -65,12 +66,20 @@ def _kept(chosen: "list[Scenario]", folders: list[Path], out: Path | None) -> "R
     from lab.report.folder import RunFolder
     from lab.study.judgement import rows_of
     from lab.study.results import Results
+    from lab.study.scenarios import find
 
+    named = Counter(folder.resolve() for folder in folders)
+    if twice := [folder for folder, times in named.items() if times > 1]:
+        raise UsageError(f"{twice[0]} is named twice; its sessions would count twice.", fix="name it once")
     missing = [folder for folder in folders if not (folder / "results").is_dir()]
     if missing:
         raise UsageError(f"{missing[0]} holds no results.", fix="name a folder that `lab live study` has written")
     sessions = [session for folder in folders for session in Results(folder / "results").read()]
+    for name in {session.scenario for session in sessions}:
+        find(name)
     rows = rows_of(chosen, sessions)
+    if not rows:
+        raise UsageError("These results hold no session of the scenarios asked for.", fix="leave out --only")
     if absent := [scenario.id for scenario in chosen if all(row.scenario is not scenario for row in rows)]:
         console.print(f"No session was kept of {', '.join(absent)}.", style="dim")
     path = RunFolder.create("live-study", started=datetime.now(UTC).astimezone(), out=out).path

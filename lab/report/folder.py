@@ -60,8 +60,8 @@ class RunFolder:
             EnvironmentNotReady: it cannot be written to, or its disk is full.
         """
         path = out if out is not None else _unused(_DEFAULT_PARENT / f"{started:%Y%m%d-%H%M%S}-{_slug(name)}")
-        _refuse_foreign(path)
         with writing(path):
+            _refuse_foreign(path)
             path.mkdir(parents=True, exist_ok=True)
             _probe(path)
         return cls(path)

@@ -206,10 +206,9 @@ def _ranged(expected: Range, values: tuple[float, ...], sessions: Sequence[Sessi
     if not values:
         return Finding(expected, values, Standing.IN_RANGE)
     judged = (median(values),) if expected.over is Over.MEDIAN else values
-    beyond = max(_beyond(expected, value) for value in judged)
-    if beyond == 0:
+    if all(_beyond(expected, value) == 0 for value in judged):
         return Finding(expected, values, Standing.IN_RANGE)
-    standing = Standing.EXPLAINED if beyond <= expected.slack else Standing.OUT
+    standing = Standing.EXPLAINED if all(_borne(expected, value) for value in judged) else Standing.OUT
     return Finding(expected, values, standing, _sentence(expected, judged, standing))
 
 
@@ -225,6 +224,12 @@ def _has(session: Session, expected: Range) -> bool:
     if occasion is not None and session.total(occasion) == 0:
         return True
     return bool(session.values.get(expected.quantity))
+
+
+def _borne(expected: Range, value: float) -> bool:
+    """Whether a value lies in the range, or within the tolerance of its side."""
+    above = expected.slack if expected.slack_above is None else expected.slack_above
+    return _beyond(expected, value) <= (above if value > expected.high else expected.slack)
 
 
 def _beyond(expected: Range, value: float) -> float:

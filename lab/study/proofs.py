@@ -19,7 +19,8 @@ TIMED_OUT = "TCP timeout"
 def doubts(seen: Observed) -> tuple[str, ...]:
     """Why the session proves nothing; empty where it does."""
     of = reading_of(seen)
-    return (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of), *lateness(seen))
+    lost = (*_unfinished(of), *_never_lost(of), *_told(of), *_untold(of))
+    return (*lost, *_unasked(of), *_miscounted(of), *lateness(seen))
 
 
 def lateness(seen: Observed) -> tuple[str, ...]:
@@ -85,6 +86,25 @@ def _untold(of: Reading) -> Iterator[str]:
         at = float(loss["at"])
         if not any(at - 0.1 <= float(each["at"]) <= at + TOLD_WITHIN_S for each in _detached(of, before=at)):
             yield f"the server did not see the connection end within {TOLD_WITHIN_S:g} s"
+
+
+def _unasked(of: Reading) -> Iterator[str]:
+    """The assistant's word for an answer is not enough: the server must have had the question by then."""
+    typed = [(str(each.get("text")), float(each["at"])) for each in _server(of, "typed")]
+    for answer in of.named("answer") if of.seen.server else ():
+        asked = answer.get("asked")
+        before = [each for each in typed if each[0] == asked and each[1] <= float(answer["at"])]
+        if not before:
+            yield f"the assistant tells of an answer, and the server was never asked {asked!r}"
+            return
+        typed.remove(before[0])
+
+
+def _miscounted(of: Reading) -> Iterator[str]:
+    """Nor is it for the bookings, where their file can be read."""
+    counted = [int(each["count"]) for each in of.named("bookings")[-1:]]
+    if of.seen.stored is not None and counted and counted != [of.seen.stored]:
+        yield f"the assistant counted {counted[0]} bookings, and its file holds {of.seen.stored}"
 
 
 def _late(of: Reading) -> Iterator[str]:

@@ -48,6 +48,7 @@ def within(
     source: str,
     *,
     slack: float = MACHINE_S,
+    slack_above: float | None = None,
     why: str | None = None,
     over: Over = Over.EACH,
     origin: Origin = Origin.STUDY,
@@ -59,7 +60,7 @@ def within(
         ValueError: it has none.
     """
     reason = BUSY if why is None and slack == MACHINE_S else why or ""
-    return Range(quantity, low, high, source, over, origin, slack, reason, digits)
+    return Range(quantity, low, high, source, over, origin, slack, reason, slack_above, digits)
 
 
 REFUSAL = within(Quantity.REFUSAL_S, 0.472, 0.704, "rule 2: 472 to 704 ms")

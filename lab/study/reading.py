@@ -44,6 +44,9 @@ class Observed:
     kernel_factor: float = 1.0
     """How many seconds of the study's TCP one second of this one stands for."""
 
+    stored: int | None = None
+    """Bookings in the assistant's file; None where that is out of reach."""
+
 
 @dataclass(slots=True)
 class Reading:

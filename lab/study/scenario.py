@@ -154,6 +154,9 @@ class Range:
     why: str = ""
     """What makes ours differ from the study's."""
 
+    slack_above: float | None = None
+    """The same above the range, where the reason bears on one side more than on the other; None: ``slack``."""
+
     digits: int = 3
     """As many decimals as the source gives; values are judged when rounded to them."""
 
@@ -163,9 +166,9 @@ class Range:
         Raises:
             ValueError: it is one of them.
         """
-        if self.low > self.high or self.slack < 0:
+        if self.low > self.high or self.slack < 0 or (self.slack_above or 0) < 0:
             raise ValueError(f"No range: {self.low} to {self.high}, give or take {self.slack}.")
-        if self.slack and not self.why:
+        if (self.slack or self.slack_above) and not self.why:
             raise ValueError(f"{self.quantity.value}: a tolerance needs a reason.")
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.live.server import bookings
 from lab.report.record import Outcome, Record
+from lab.study.commands import BOOKINGS
 from lab.study.reading import Observed, OnTheWire, Said
 from lab.study.scenario import Scenario
 
@@ -55,6 +57,7 @@ class SessionRecord:
             assistant=self._with_deeds(),
             server=self.server,
             wire=self._wire,
+            stored=self._stored,
             kernel_factor=self.scenario.variant(self.number, real=self.real).kernel.factor,
         )
 
@@ -75,6 +78,12 @@ class SessionRecord:
             return None
         server = self.record.observation.server
         return OnTheWire(self.cut_at, server.first_lost_s, server.copies or 0, server.last_copy_s)
+
+    @property
+    def _stored(self) -> int | None:
+        """What the bookings' file itself holds, which is the truth whatever the assistant says of it."""
+        told = bookings.report(self.folder / BOOKINGS)
+        return None if told is None else told["count"]
 
     @property
     def refuted(self) -> str | None:

@@ -148,7 +148,13 @@ def _quantity(finding: Finding) -> dict[str, Any]:
     }
     if isinstance(expected, Count):
         return shown | {"per_session": list(expected.per_session)}
-    return shown | {"low": expected.low, "high": expected.high, "over": expected.over.value, "slack": expected.slack}
+    return shown | {
+        "low": expected.low,
+        "high": expected.high,
+        "over": expected.over.value,
+        "slack": expected.slack,
+        "slack_above": expected.slack if expected.slack_above is None else expected.slack_above,
+    }
 
 
 def _figure(finding: Finding, row: Row) -> str:

@@ -170,3 +170,18 @@ def test_lab_debug_shows_the_traceback(run_verb: Runs, monkeypatch: pytest.Monke
 
     assert result.exit_code == BUG
     assert "Traceback (most recent call last)" in result.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_a_stream_that_the_caller_closed_changes_no_exit_code(closed: str) -> None:
+    for argv, code in (("live run", 0), ("live run NOPE", 2)):
+        command = f"exec {sys.executable} -m lab {argv} {closed}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+
+
+@pytest.mark.parametrize(("full", "argv", "code"), [(">", "live run", 5), ("2>", "live run NOPE", 2)])
+def test_a_stream_on_a_full_disk_is_nothing_refuted(full: str, argv: str, code: int) -> None:
+    command = f"exec {sys.executable} -m lab {argv} {full}/dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == code, done.stderr

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,34 @@ def test_results_that_were_kept_are_judged_again_without_running_anything(tmp_pa
     assert "2 sessions on" in page
     assert "real or lapsed, as each row says" in page
     assert lab("live", "study", "--from", f"{tmp_path}/nothing").returncode == 2
+
+
+def test_results_that_show_nothing_are_no_proof_of_anything(tmp_path: Path) -> None:
+    """None of these may end with 0, which says that everything is as modelled."""
+    session = br1().session("BR1")
+    (tmp_path / "empty" / "results").mkdir(parents=True)
+    Results(tmp_path / "one" / "results").add(session)
+    Results(tmp_path / "later" / "results").add(dataclasses.replace(session, scenario="BR9"))
+    one = f"{tmp_path}/one"
+
+    for said, *argv in (
+        ("hold no session", "--from", f"{tmp_path}/empty"),
+        ("hold no session", "--from", one, "--only", "R1"),
+        ("There is no scenario 'BR9'", "--from", f"{tmp_path}/later"),
+        ("is named twice", "--from", one, "--from", f"{one}/../one"),
+    ):
+        done = lab("live", "study", *argv, "--out", f"{tmp_path}/out")
+        assert (done.returncode, (tmp_path / "out").exists()) == (2, False), done.stderr
+        assert said in " ".join(done.stderr.split())
+
+
+def test_without_a_recogniser_nobody_speaks_and_nothing_is_refuted(tmp_path: Path) -> None:
+    hidden = tmp_path / "pocketsphinx"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text('raise ImportError("hidden")')
+    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    command = [sys.executable, "-m", "lab", "live", "run", "P3", "--backend", "netns", "--out", f"{tmp_path}/out"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+
+    assert (done.returncode, (tmp_path / "out").exists()) == (5, False), done.stderr

@@ -26,6 +26,10 @@ class Stream:
         self.assistant.append({"at": 1000.0 + at, "event": event, **fields})
         return self
 
+    def answered(self, at: float, text: str, **fields: Any) -> "Stream":
+        self.serve(at - 2.0, "typed", session="session-1", text="Did you book it?")
+        return self.say(at, "answer", asked="Did you book it?", text=text, **fields)
+
     def serve(self, at: float, event: str, **fields: Any) -> "Stream":
         self.server.append({"at": 1000.0 + at, "event": event, **fields})
         return self
@@ -71,7 +75,7 @@ def r1(number: int = 1, *, count: int = 1, consistent: bool = True) -> Stream:
     made.attempt(6.65, "h1", 0.55).say(8.05, "committed", key="tomorrow 15:00", confirmation_id="BK-1001")
     made.say(8.06, "result_sent", id="c1", attempt=3).say(8.70, "audio_first", attempt=3)
     made.say(11.0, "turn_complete", attempt=3)
-    made.say(13.0, "answer", text="It is booked.", consistent=consistent, commit_age_s=3.5)
+    made.answered(13.0, "It is booked.", consistent=consistent, commit_age_s=3.5)
     return made.end(13.1, count)
 
 
@@ -89,7 +93,7 @@ def br1(*, count: int = 1, reissued: bool = False, audio_s: float = 1.0, early: 
     made.say(10.72 + audio_s, "audio_first", attempt=6)
     if reissued:
         made.say(11.4, "tool_call", id="c2", name="book_slot", args={"slot": "tomorrow at 3pm"}, attempt=6)
-    made.say(15.0, "answer", text="It is booked.", consistent=True, commit_age_s=6.0)
+    made.answered(15.0, "It is booked.", consistent=True, commit_age_s=6.0)
     return made.end(15.1, count)
 
 

@@ -15,7 +15,7 @@ def parallel() -> Stream:
     made = Stream(Loss.PACKET_LOSS).begin().call(4.05).say(5.05, "mark", name="cut")
     made.say(6.85, "lost", attempt=1, silent_s=2.0, by="silence").attempt(6.86, None, 0.28)
     made.say(7.15, "restored", attempt=2, note=True, jobs=1).say(8.15, "audio_first", attempt=2)
-    return made.say(12.0, "answer", text="Booked.", consistent=True, commit_age_s=1.0).end(12.1)
+    return made.answered(12.0, "Booked.", consistent=True, commit_age_s=1.0).end(12.1)
 
 
 def settle(name: str, *refused: bool) -> Row:

@@ -161,3 +161,16 @@ def test_a_single_session_is_judged_without_the_row_s_medians() -> None:
     findings = judge_session(B1, session)
     assert all(each.standing.passed for each in findings)
     assert Quantity.REFUSAL_S not in {each.expected.quantity for each in findings}
+
+
+@pytest.mark.parametrize(
+    ("copies", "standing"),
+    [(11, Standing.IN_RANGE), (10, Standing.EXPLAINED), (8, Standing.OUT), (12, Standing.OUT)],
+)
+def test_a_tolerance_bears_on_the_side_that_its_reason_is_about(copies: int, standing: Standing) -> None:
+    made = b1()
+    assert made.wire is not None
+    made.wire = replace(made.wire, copies=copies)
+    row = judge_row(B1, [made.session("B1")], real=False)
+
+    assert [each.standing for each in row.findings if each.expected.quantity is Quantity.COPIES] == [standing]

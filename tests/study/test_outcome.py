@@ -118,7 +118,7 @@ def test_the_echo_of_a_close_is_that_of_its_own_connection() -> None:
 
 
 def test_an_answer_behind_the_commit_says_by_how_much() -> None:
-    made = r1().without("answer").say(12.9, "answer", text="I'm booking it.", consistent=False, commit_age_s=2.95)
+    made = r1().without("answer").answered(12.9, "I'm booking it.", consistent=False, commit_age_s=2.95)
 
     seen = pick(made.session("R2"))
     assert (seen["BEHIND_S"], seen["CONSISTENT"], seen["ANSWERED"]) == ((2.95,), (0,), (1,))

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from lab.study.proofs import defect, doubts, lateness, stuck
@@ -70,6 +72,26 @@ def test_an_abort_that_the_server_did_not_see_proves_nothing() -> None:
     made.server = [each for each in made.server if each["event"] != "detach"]
 
     assert "did not see the connection end" in doubts(made.observed)[0]
+
+
+def test_an_answer_to_a_question_that_the_server_never_had_proves_nothing() -> None:
+    made = r1()
+    made.server = [each for each in made.server if each["event"] != "typed"]
+    twice = r1().say(13.05, "answer", asked="Did you book it?", text="It is booked.", consistent=True)
+    before_it = r1()
+    before_it.server[-1]["at"] += 5.0
+
+    for each in (made, twice, before_it):
+        assert doubts(each.observed) == (
+            "the assistant tells of an answer, and the server was never asked 'Did you book it?'",
+        )
+
+
+def test_a_count_that_is_not_the_file_s_proves_nothing() -> None:
+    seen = r1().observed
+
+    assert doubts(dataclasses.replace(seen, stored=1)) == ()
+    assert doubts(dataclasses.replace(seen, stored=2)) == ("the assistant counted 1 bookings, and its file holds 2",)
 
 
 def test_where_a_script_got_stuck_is_said() -> None:

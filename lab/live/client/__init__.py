@@ -44,7 +44,8 @@ replayed         ``seconds`` of speech and ``texts`` that no connection had carr
 cut_off          ``text`` of a turn that the loss cut off
 speech_lost      ``seconds`` that were spoken without a connection
 not_sent         ``text`` that was typed without a connection
-answer           ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the question
+answer           ``asked``, ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the
+                 question
 lapse            ``since``, ``factor``, ``server``: whether it was told
 told             ``word`` on standard input
 stuck            ``step`` (from 1; 0 is the first connection), ``do``, ``why``: the script could not go on

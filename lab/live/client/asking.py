@@ -10,14 +10,20 @@ from lab.live.clock import Clock
 
 
 async def ask(
-    put: Callable[[], None], conversation: Conversation, backend: Backend, clock: Clock, events: Events
+    question: str,
+    put: Callable[[str], None],
+    conversation: Conversation,
+    backend: Backend,
+    clock: Clock,
+    events: Events,
 ) -> None:
     """Ask, wait for the whole answer, and tell it beside the truth at the time at which it began.
 
     A turn that is under way at the question is no answer to it, whether it is finished or interrupted.
 
     Args:
-        put: Puts the question.
+        question: Its text.
+        put: Puts it.
         conversation: Where the answer will stand.
         backend: Knows the truth.
         clock: Session time.
@@ -25,7 +31,7 @@ async def ask(
     """
     after, asked_t = len(events.log), clock.now()
     to_pass = conversation.model_speaks
-    put()
+    put(question)
     while True:
         place, event = await events.wait_for("model_said", "interrupted", after=after)
         after = place + 1
@@ -33,13 +39,14 @@ async def ask(
             break
         to_pass = False
     if conversation.latest is not None:
-        _judge(conversation.latest, asked_t, backend, events)
+        _judge(question, conversation.latest, asked_t, backend, events)
 
 
-def _judge(answer: Answer, asked_t: float, backend: Backend, events: Events) -> None:
+def _judge(question: str, answer: Answer, asked_t: float, backend: Backend, events: Events) -> None:
     says, truth, committed_t = what_it_says(answer.text), backend.truth(answer.began_t), backend.committed_t()
     events.tell(
         "answer",
+        asked=question,
         text=answer.text,
         says=says.value,
         truth=truth.value,

@@ -149,7 +149,7 @@ class Assistant:
 
     async def answer(self, text: str) -> None:
         """Ask, wait for the answer, judge it."""
-        await ask(lambda: self.type(text), self._conversation, self.calls.backend, self.clock, self.events)
+        await ask(text, self.type, self._conversation, self.calls.backend, self.clock, self.events)
 
     async def lapse(self, factor: float) -> None:
         """Change session time's speed, here and on the server, and wait until it has changed."""

@@ -6,6 +6,7 @@ path's return is noticed; closing or aborting it is somebody's decision.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,9 @@ ABANDONED = "abandoned"
 
 ABANDON_S = 5.0
 """An abandoned attempt's close may take so long, seconds of the wall; then its socket is closed."""
+
+LOOKS_KEPT = 100_000
+"""A working day of the watchdogs' looks, which are a few a second."""
 
 
 class Connections:
@@ -52,7 +56,7 @@ class Connections:
         self.lines: list[Line] = []
         """Every one that was adopted, oldest first."""
 
-        self.lateness_s: list[float] = []
+        self.lateness_s: deque[float] = deque(maxlen=LOOKS_KEPT)
         """How late the watchdogs woke, seconds of the wall."""
 
     @property

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import contextvars
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from google import genai
@@ -25,13 +25,12 @@ from websockets.protocol import State
 from lab.core.errors import UsageError
 from lab.live.client.dialing import trust
 from lab.live.client.genai_messages import config_of, put, server_message
-from lab.live.client.inbox import Inbox
-from lab.live.client.link import Address, Ears, Ending, Failed, Link, Phase, Refused
+from lab.live.client.link import Address, Ears, Failed, Link, Phase, Refused
 from lab.live.client.options import Options
-from lab.live.client.outbox import Outbox
 from lab.live.client.outcomes import CONNECT_OPTIONS, outcome_of
 from lab.live.client.tap import TappedConnection
-from lab.live.protocol.messages import ClientMessage, ServerMessage, Setup, SetupComplete
+from lab.live.client.tapped_link import TappedLink
+from lab.live.protocol.messages import ServerMessage, Setup, SetupComplete
 
 ABNORMAL = 1006
 """RFC 6455 section 7.1.5: no close frame came."""
@@ -75,7 +74,7 @@ def genai_dialer(options: Options) -> Callable[[Ears], Link]:
     return lambda ears: GenaiLink(client, ears)
 
 
-class GenaiLink:
+class GenaiLink(TappedLink):
     """A connection of google-genai's.
 
     Args:
@@ -84,17 +83,9 @@ class GenaiLink:
     """
 
     def __init__(self, client: genai.Client, ears: Ears) -> None:
+        super().__init__(ears)
         self._client = client
-        self._ears = ears
-        self._made: TappedConnection | None = None
-        self._connecting: asyncio.Task[Any] | None = None
-        self._unwanted = False
         self._context: contextlib.AbstractAsyncContextManager[Any] | None = None
-        self._inbox = Inbox()
-        self._outbox = Outbox()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._phase = Phase.CONNECT
-        self._ending: Ending | None = None
 
     @property
     def phase(self) -> Phase:
@@ -103,23 +94,15 @@ class GenaiLink:
             return Phase.SETUP
         return self._phase
 
-    @property
-    def ending(self) -> Ending | None:
-        """How it ended."""
-        return self._ending
-
     async def connect(self, setup: Setup) -> None:
         """Connect, send the setup, wait for its answer. See ``Link``."""
         _dialling.set(self)
-        if self._unwanted:
-            raise Failed("aborted before it began", self._phase)
-        self._connecting = asyncio.current_task()
+        self._begin()
         try:
             self._context = self._client.aio.live.connect(model=setup.model, config=config_of(setup))
             session = await self._entered(self._context)
         except BaseException as error:
-            self._connecting = None
-            self.abort()
+            self._come_to_nothing()
             if (meant := _outcome_of(error, self.phase)) is None:
                 raise
             raise meant from error
@@ -130,37 +113,6 @@ class GenaiLink:
         loop = asyncio.get_running_loop()
         writing = self._outbox.write(lambda message: put(session, message), made)
         self._tasks = [loop.create_task(self._read(session, made)), loop.create_task(writing)]
-
-    def send(self, message: ClientMessage, written: Callable[[], None] | None = None) -> None:
-        """Queue a message."""
-        if self._ending is None:
-            self._outbox.message(message, written)
-
-    def ping(self) -> None:
-        """Send a ping in the background."""
-        if self._ending is None:
-            self._outbox.ping()
-
-    def unacknowledged(self, now: float) -> float | None:
-        """Since when octets are unacknowledged by the peer's kernel."""
-        return None if self._made is None else self._made.unacknowledged(now)
-
-    def abort(self) -> None:
-        """End the TCP connection, or the attempt at one, now."""
-        if self._made is not None and self._made.stands:
-            self._made.abort()
-        elif self._connecting is not None:
-            self._connecting.cancel()
-        self._unwanted = True
-
-    def close(self, code: int = 1000, reason: str = "") -> None:
-        """Queue a close frame, wait in the background."""
-        if self._made is not None and self._made.stands:
-            self._made.close_behind(code, reason)
-
-    def __aiter__(self) -> AsyncIterator[ServerMessage]:
-        """What comes."""
-        return aiter(self._inbox)
 
     def make(self, *arguments: Any, **options: Any) -> TappedConnection:
         """The connection, for websockets."""

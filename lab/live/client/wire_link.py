@@ -2,22 +2,21 @@
 
 import asyncio
 import ssl as tls
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from lab.live.client.inbox import Inbox
-from lab.live.client.link import Address, Ears, Ending, Failed, Phase
-from lab.live.client.outbox import Outbox
+from lab.live.client.link import Address, Ears, Ending, Phase
 from lab.live.client.outcomes import CONNECT_OPTIONS, outcome_of
 from lab.live.client.tap import TappedConnection
+from lab.live.client.tapped_link import TappedLink
 from lab.live.protocol import wire
-from lab.live.protocol.messages import ClientMessage, ServerMessage, Setup
+from lab.live.protocol.messages import ClientMessage, Setup
 
 
-class WireLink:
+class WireLink(TappedLink):
     """A connection of the lab's own client.
 
     Args:
@@ -30,34 +29,14 @@ class WireLink:
     def __init__(
         self, url: str, ears: Ears, *, ssl: tls.SSLContext | None = None, headers: dict[str, str] | None = None
     ) -> None:
+        super().__init__(ears)
         self._url = url
-        self._ears = ears
         self._ssl = ssl
         self._headers = headers or {}
-        self._made: TappedConnection | None = None
-        self._connecting: asyncio.Task[Any] | None = None
-        self._unwanted = False
-        self._inbox = Inbox()
-        self._outbox = Outbox()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._phase = Phase.CONNECT
-        self._ending: Ending | None = None
-
-    @property
-    def phase(self) -> Phase:
-        """How far it has come."""
-        return self._phase
-
-    @property
-    def ending(self) -> Ending | None:
-        """How it ended."""
-        return self._ending
 
     async def connect(self, setup: Setup) -> None:
         """Connect, send the setup, wait for its answer. See ``Link``."""
-        if self._unwanted:
-            raise Failed("aborted before it began", self._phase)
-        self._connecting = asyncio.current_task()
+        self._begin()
         try:
             await connect(
                 self._url,
@@ -73,8 +52,7 @@ class WireLink:
             self._phase = Phase.SETUP
             await self._set_up(made, setup)
         except BaseException as error:
-            self._connecting = None
-            self.abort()
+            self._come_to_nothing()
             if (meant := outcome_of(error, self._phase)) is None:
                 raise
             raise meant from error
@@ -82,37 +60,6 @@ class WireLink:
         loop = asyncio.get_running_loop()
         writing = self._outbox.write(lambda message: _put(made, message), made)
         self._tasks = [loop.create_task(self._read(made)), loop.create_task(writing)]
-
-    def send(self, message: ClientMessage, written: Callable[[], None] | None = None) -> None:
-        """Queue a message."""
-        if self._ending is None:
-            self._outbox.message(message, written)
-
-    def ping(self) -> None:
-        """Send a ping in the background."""
-        if self._ending is None:
-            self._outbox.ping()
-
-    def unacknowledged(self, now: float) -> float | None:
-        """Since when octets are unacknowledged by the peer's kernel."""
-        return None if self._made is None else self._made.unacknowledged(now)
-
-    def abort(self) -> None:
-        """End the TCP connection, or the attempt at one, now."""
-        if self._made is not None and self._made.stands:
-            self._made.abort()
-        elif self._connecting is not None:
-            self._connecting.cancel()
-        self._unwanted = True
-
-    def close(self, code: int = 1000, reason: str = "") -> None:
-        """Queue a close frame, wait in the background."""
-        if self._made is not None and self._made.stands:
-            self._made.close_behind(code, reason)
-
-    def __aiter__(self) -> AsyncIterator[ServerMessage]:
-        """What comes."""
-        return aiter(self._inbox)
 
     def _make(self, *arguments: Any, **options: Any) -> TappedConnection:
         self._made = TappedConnection(_Noting(self._ears, self._on_connected), *arguments, **options)

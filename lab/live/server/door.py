@@ -4,6 +4,10 @@ import contextlib
 import socket
 from collections import OrderedDict
 
+from lab.core.errors import UsageError
+
+MOST_PORT = 65535
+
 MOST_OPENING = 512
 """Handshakes under way at once. TLS holds a quarter of a megabyte for each of them in asyncio."""
 
@@ -62,7 +66,10 @@ def listen(host: str | None, port: int) -> Door:
 
     Raises:
         OSError: the address is not this machine's, or the port is taken.
+        UsageError: there is no such port; the resolver would take it modulo 65536.
     """
+    if not 0 <= port <= MOST_PORT:
+        raise UsageError(f"There is no port {port}.", fix=f"name one from 1 to {MOST_PORT}, or 0 for a free one")
     door: Door | None = None
     try:
         if host is None:

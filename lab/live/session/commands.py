@@ -33,6 +33,9 @@ class Audit(enum.StrEnum):
     HEARD = "heard"
     """What a recogniser made of speech: session, text."""
 
+    TYPED = "typed"
+    """What was typed in place of speech: session, text."""
+
     UNKNOWN_RESULT = "unknown result"
     """A response for a call that was never made: session, ids."""
 

@@ -120,6 +120,7 @@ class Conversation:
                 return [*effects, closing.INVALID_ARGUMENT]
             effects += map(Utterance, self.hearing.feed(blob.data))
         if message.text is not None:
+            effects.append(Remark(Audit.TYPED, {"text": message.text}))
             self._say(message.text, now)
         if message.activity_end:
             effects += map(Utterance, self.hearing.end())

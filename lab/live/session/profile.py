@@ -163,6 +163,9 @@ _CHOICES: Mapping[str, type[Enum]] = {
 _OPTIONAL = {"concurrent_limit", "go_away_after_s"}
 _POSITIVE = {"words_per_s", "burst", "silence_close_s", "concurrent_limit"}
 
+_SPEAKABLE = 0.1, 100.0
+"""Words in a second: slower, a sentence does not fit into memory; faster, a syllable has no sample."""
+
 
 def _value(name: str, given: Any) -> Any:
     known = [field.name for field in fields(Profile)]
@@ -186,6 +189,8 @@ def _parsed(name: str, given: Any) -> Any:
     number = int(given) if name == "concurrent_limit" else float(given)
     if not 0 <= number < float("inf") or (number == 0 and name in _POSITIVE):
         raise ValueError(number)
+    if name == "words_per_s" and not _SPEAKABLE[0] <= number <= _SPEAKABLE[1]:
+        raise ValueError(number)
     return number
 
 
@@ -205,7 +210,11 @@ def _form(name: str) -> str:
         return " or ".join(str(choice.value) for choice in _CHOICES[name])
     if name in _RANGES:
         return "one number of seconds, or two with a comma, the lower one first"
-    return "a number that is not negative" + (", or none" if name in _OPTIONAL else "")
+    if name == "words_per_s":
+        return f"a number from {_SPEAKABLE[0]:g} to {_SPEAKABLE[1]:g}"
+    number = "whole number" if name == "concurrent_limit" else "number"
+    least = "above 0" if name in _POSITIVE else "that is not negative"
+    return f"a {number} {least}" + (", or none" if name in _OPTIONAL else "")
 
 
 def _nearest(name: str, known: list[str]) -> str:

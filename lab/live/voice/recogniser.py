@@ -38,6 +38,21 @@ REMEMBERED = 64
 """Utterances whose words are kept: the sessions of a study say the same clips over and over."""
 
 
+def require() -> None:
+    """See that speech can be recognised at all, before anybody speaks.
+
+    Raises:
+        EnvironmentNotReady: pocketsphinx is missing.
+    """
+    try:
+        import pocketsphinx  # noqa: F401 - whether it is there
+    except ImportError as error:
+        raise EnvironmentNotReady(
+            f"Speech needs pocketsphinx, which cannot be imported: {error}.",
+            fix="pip install pocketsphinx; or type instead of speaking: --text",
+        ) from error
+
+
 class _Decoder(Protocol):
     """The part of pocketsphinx's decoder in use here; it publishes no types."""
 

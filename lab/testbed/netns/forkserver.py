@@ -61,7 +61,10 @@ def main() -> NoReturn:
         problem = EnvironmentNotReady("pyroute2 cannot prepare links; its message is above.", fix="make setup")
         control.send(pickle.dumps(problem))
         os._exit(0)
-    control.send(pickle.dumps(None))
+    try:
+        control.send(pickle.dumps(None))
+    except ConnectionError:  # The caller was killed meanwhile.
+        os._exit(0)
     _serve(control, shared)
 
 

@@ -5,6 +5,7 @@ there, daemonised grandchildren too, and with the last process the namespaces go
 of the event socket, by will or by SIGKILL.
 """
 
+import contextlib
 import os
 import pickle
 import signal
@@ -63,7 +64,8 @@ def run(spec: TestbedSpec, ends: Ends, shared: Shared) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - the caller gets it, whatever it is
         ends.events.send(pickle.dumps(error if isinstance(error, LabError) else readiness.explain(error)))
         os._exit(1)
-    ends.events.recv(1)
+    with contextlib.suppress(ConnectionError):  # A caller that was killed may leave a reset.
+        ends.events.recv(1)
     os._exit(0)
 
 

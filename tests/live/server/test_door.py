@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lab.core.errors import UsageError
 from lab.live.server.door import Door, listen
 
 
@@ -57,3 +58,9 @@ def test_one_listener_serves_both_families() -> None:
 def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open() -> None:
     with listen("127.0.0.1", 0) as door, pytest.raises(OSError, match="in use"):
         listen("127.0.0.1", door.getsockname()[1])
+
+
+@pytest.mark.parametrize("port", [65_536, 99_999, -1])
+def test_a_port_that_there_is_not_is_refused_and_not_taken_modulo(port: int) -> None:
+    with pytest.raises(UsageError, match=f"There is no port {port}"):
+        listen("127.0.0.1", port)

@@ -49,7 +49,7 @@ def text_of(effects: list[Effect]) -> list[tuple[str | None, str | None]]:
 def test_typed_text_goes_straight_to_the_model() -> None:
     conversation, model = begin()
 
-    assert conversation.take(RealtimeInput(text="hello"), now=1) == []
+    assert conversation.take(RealtimeInput(text="hello"), now=1) == [Remark(Audit.TYPED, {"text": "hello"})]
     assert model.told == [("prompt", "hello")]
 
 

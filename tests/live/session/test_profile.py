@@ -85,10 +85,26 @@ def test_a_sweep_changes_a_field_by_value_or_by_text(name: str, given: object, e
         ("concurrent_limit", "1.5"),
         ("limit_refusal", "503"),
         ("words_per_s", 0),
+        ("words_per_s", "1e-6"),
+        ("words_per_s", "1e300"),
     ],
 )
 def test_a_value_that_a_field_cannot_have_is_refused_with_what_it_can(name: str, given: object) -> None:
     with pytest.raises(UsageError, match=rf"{name} cannot be .* Fix: Give"):
+        DEFAULT.with_(**{name: given})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "form"),
+    [
+        ("concurrent_limit", 0, "a whole number above 0, or none"),
+        ("burst", 0, "a number above 0"),
+        ("words_per_s", 0, "a number from 0.1 to 100"),
+        ("settle_s", -1, "a number that is not negative"),
+    ],
+)
+def test_what_is_refused_is_not_what_is_asked_for(name: str, given: object, form: str) -> None:
+    with pytest.raises(UsageError, match=rf"Give {form}\.$"):
         DEFAULT.with_(**{name: given})
 
 
