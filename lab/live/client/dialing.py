@@ -20,7 +20,7 @@ def dialer(options: Options) -> Callable[[Ears], Link]:
             from lab.live.client.google_genai import genai_dialer
         except ModuleNotFoundError as error:
             raise EnvironmentNotReady("google-genai is not installed.", fix="pip install google-genai") from error
-        return genai_dialer(options)
+        return genai_dialer(options, None if options.ca is None else trust(options))
     url = endpoint(options.url)
     context = trust(options) if url.startswith("wss:") else None
     return lambda ears: WireLink(url, ears, ssl=context)

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import contextvars
 import os
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,6 @@ from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from lab.core.errors import UsageError
-from lab.live.client.dialing import trust
 from lab.live.client.genai_messages import config_of, put, server_message
 from lab.live.client.link import Address, Ears, Failed, Link, Phase, Refused
 from lab.live.client.options import Options
@@ -48,22 +48,25 @@ _dialling: "contextvars.ContextVar[GenaiLink]" = contextvars.ContextVar("diallin
 """The link for which this task makes a connection: one client of the package serves all links."""
 
 
-def genai_dialer(options: Options) -> Callable[[Ears], Link]:
+def genai_dialer(options: Options, trusted: ssl.SSLContext | None = None) -> Callable[[Ears], Link]:
     """Makes links on google-genai.
 
     The address is that of ``GOOGLE_GEMINI_BASE_URL`` where it is set, so that the environment alone redirects; else the
     options'. The key is the environment's, else one that only a local server takes.
 
+    Args:
+        options: The assistant's.
+        trusted: What to trust; None: what the package does, that of ``SSL_CERT_FILE`` first.
+
     Raises:
         UsageError: the address is one without TLS.
-        EnvironmentNotReady: the certificate cannot be read.
     """
     base_url = os.environ.get(BASE_URL) or options.url
     if base_url.startswith("ws:"):
         raise UsageError(f"google-genai speaks TLS alone, and {base_url} has none.", fix=WITH_TLS)
     arguments = {**CONNECT_OPTIONS, "create_connection": lambda *given, **named: _dialling.get().make(*given, **named)}
-    if options.ca is not None:
-        arguments["ssl"] = trust(options)
+    if trusted is not None:
+        arguments["ssl"] = trusted
     client = genai.Client(
         api_key=next((key for name in KEYS if (key := os.environ.get(name))), LOCAL_KEY),
         http_options=types.HttpOptions(
