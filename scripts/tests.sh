@@ -17,13 +17,10 @@ code=0
 "${pytest[@]}" --cache-clear "$@" || code=$?
 [ $code -eq 1 ] || exit $code
 
-# xdist adds "@group" to the names of tests that one worker has; alone they have none.
 failed=$(.venv/bin/python - <<'PYTHON'
-import json, pathlib, re
+import json, pathlib
 path = pathlib.Path(".pytest_cache/v/cache/lastfailed")
-names = [re.sub(r"@together-\w+$", "", name) for name in (json.loads(path.read_text()) if path.exists() else {})]
-path.write_text(json.dumps(dict.fromkeys(names, True)))
-print(*names, sep="\n")
+print(*(json.loads(path.read_text()) if path.exists() else {}), sep="\n")
 PYTHON
 )
 count=$(grep -c . <<<"$failed" || true)

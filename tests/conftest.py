@@ -28,26 +28,10 @@ CONTAINERS = (
 """Where those are."""
 
 
-ONE_WORKER = (
-    "cli/test_run.py",
-    "containers/test_compose_up.py",
-    "robustness/test_docker_kills.py",
-    "run/test_container_runs.py",
-    "run/test_mistakes.py",
-    "run/test_real_runs.py",
-    "run/test_uplink.py",
-    "study/test_running.py",
-    "study/test_saboteurs.py",
-)
-"""Files whose tests share runs that take long: with ``--dist loadgroup`` one worker has them, and runs them once."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by place, so that no test of a folder can forget it."""
     for item in items:
         if item.path.is_relative_to(HERE / "conformance"):
             item.add_marker("conformance")
-        if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)) in ONE_WORKER:
-            item.add_marker(pytest.mark.xdist_group(f"together-{item.path.stem}"))
         if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)).startswith(CONTAINERS):
             item.add_marker("containers")
