@@ -202,6 +202,7 @@ def test_a_listener_is_waited_for_until_the_kernel_has_it(app: str) -> None:
         assert "lost" not in output(first), "the client was started when there was a listener"
 
 
+@pytest.mark.slow
 def test_containers_can_be_used_again_and_nothing_of_a_testbed_is_left(app: str, engine: Engine) -> None:
     before = left(engine)
     containers = client(app), server(app)

@@ -194,6 +194,7 @@ def test_a_flow_goes_dark_and_comes_back_and_nothing_remains(
     assert sum(event["event"] == "connected" for event in pair.events()) == 1, "the same connection goes on"
 
 
+@pytest.mark.slow
 def test_an_ipv6_flow_goes_dark_although_the_engine_gives_new_devices_none(
     engine: Engine, lab_image: str, tmp_path: Path
 ) -> None:
@@ -241,6 +242,7 @@ def test_ctrl_c_heals(pair: Pair, tmp_path: Path) -> None:
     assert pair.state() == before
 
 
+@pytest.mark.slow
 def test_a_second_attachment_is_refused_and_harms_the_first_one_not(pair: Pair, tmp_path: Path) -> None:
     with lab_attach(pair.client, tmp_path / "first", "--json", "--for", "12") as process:
         wait_for_cut(process)
@@ -263,6 +265,7 @@ def test_a_killed_attachment_is_healed_and_leaves_nothing(engine: Engine, pair: 
     assert pair.state() == before
 
 
+@pytest.mark.slow
 def test_a_killed_sidecar_makes_it_invalid_and_another_container_restores(
     engine: Engine, pair: Pair, tmp_path: Path
 ) -> None:
