@@ -17,12 +17,12 @@ demo: run-setup ## Set up, then watch one flow go dark (20 s)
 
 test: dev-setup ## Set up, then the unit tests and the experiments (4 min; 8 with a Docker engine)
 	scripts/tests.sh -n 4 --dist loadfile -m "not slow and not containers and not conformance"
-	scripts/tests.sh -n 4 --dist loadfile -m "not slow and containers"
+	scripts/tests.sh -n 4 -m "not slow and containers"
 	scripts/tests.sh -m "not slow" lab/
 
 test-full: dev-setup ## The same, with the experiments that take minutes each
 	scripts/tests.sh -n 4 --dist loadfile -m "not containers and not conformance"
-	scripts/tests.sh -n 4 --dist loadfile -m containers
+	scripts/tests.sh -n 4 -m containers
 	scripts/tests.sh lab/
 
 conformance: dev-setup ## Bring two releases of google-genai, and run them against the session server (1 min)
