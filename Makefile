@@ -15,7 +15,7 @@ help: ## List the verbs
 demo: run-setup ## Set up, then watch one flow go dark (20 s)
 	@$(bin)/lab demo
 
-test: dev-setup ## Set up, then the unit tests and the experiments (4 min; 8 with a Docker engine)
+test: dev-setup ## Set up, then the unit tests and the experiments (7 min; 11 with a Docker engine)
 	scripts/tests.sh -n 4 --dist loadfile -m "not slow and not containers and not conformance"
 	scripts/tests.sh -n 4 -m "not slow and containers"
 	scripts/tests.sh -m "not slow" lab/
