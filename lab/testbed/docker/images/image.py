@@ -22,11 +22,11 @@ OVERRIDE = "LAB_IMAGE"
 BUILD = "lab image build"
 """The fix for an image that is missing or old."""
 
-CODE = ("__init__.py", "py.typed", "core", "control", "live", "pcap", "programs", "testbed")
+CODE = ("__init__.py", "py.typed", "core", "control", "host", "live", "pcap", "programs", "testbed")
 """What of the package runs in containers; ``.dockerignore`` names the same."""
 
-KINDS = frozenset({".py", ".typed", ".wav", ".txt", ".jsgf"})
-"""Files of it: code, and the clips, their words and the grammar of live sessions."""
+KINDS = frozenset({".py", ".typed", ".wav", ".txt", ".jsgf", ".proto"})
+"""Files of it: code, the clips, their words and the grammar of live sessions, and the message set of their hosts."""
 
 RECIPE = Path("testbed/docker/recipe")
 """Where a wheel keeps ``FILES``, in the package."""

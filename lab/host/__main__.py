@@ -1,0 +1,8 @@
+"""``python -m lab.host``."""
+
+import sys
+
+from lab.host.program import main
+
+if __name__ == "__main__":
+    sys.exit(main())

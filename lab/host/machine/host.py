@@ -1,0 +1,236 @@
+"""What a session host does with what comes from its remote, its session and its owner.
+
+Every request is answered once, whatever happens to the session meanwhile, and each is one session's from its arrival
+to its answer. The last thing that is said of a session is ``session_closed``.
+"""
+
+from lab.host.machine.commands import AskJob, AskSession, Audit, CloseTransport, Flush, Forget, HostCommand, Note, Send
+from lab.host.machine.states import HOST, HostEvent, HostState, after
+from lab.host.machine.variant import REPAIRED, Variant
+from lab.host.protocol.errors import HostProtocolError
+from lab.host.protocol.messages import (
+    Answer,
+    CloseReason,
+    ErrorTold,
+    Event,
+    EventBody,
+    FinalizeSimulation,
+    Message,
+    Request,
+    Response,
+    SessionClosed,
+)
+
+DRAIN_S = 3.0
+"""How long a closing host tries to write what is queued; livekit-agents 1.8.9."""
+
+NO_SESSION = "no active session"
+SESSION_OVER = "the session closed before it answered"
+CLOSING = "the host is closing"
+UNKNOWN_ASK = "unknown request"
+JOB = None
+"""Who answers a request that needs no session."""
+
+_OPEN = frozenset({HostState.EMPTY, HostState.ATTACHED})
+
+
+class AlreadyRegistered(ValueError):
+    """A session was registered twice at one host.
+
+    Args:
+        session: Its name.
+    """
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session)
+        self.session = session
+
+    def __str__(self) -> str:
+        return f"Session {self.session} is registered already, and stays so; another session would replace it."
+
+
+class HostOver(ValueError):
+    """Something was asked of a host that is closing or closed."""
+
+    def __str__(self) -> str:
+        return "The host is closing or closed: it takes no session any more."
+
+
+class HostMachine:
+    """One host on one transport.
+
+    Args:
+        variant: Which repairs it has.
+        drain_s: How long a close may take.
+    """
+
+    def __init__(self, variant: Variant = REPAIRED, *, drain_s: float = DRAIN_S) -> None:
+        self._variant = variant
+        self._drain_s = drain_s
+        self._state = HostState.EMPTY
+        self._session: str | None = None
+        self._over: set[str] = set()
+        """Sessions that closed; only a defective host keeps one attached."""
+        self._open: dict[str, str | None] = {}
+        """Requests without an answer, and whose each is."""
+        self._late_at: float | None = None
+
+    @property
+    def state(self) -> HostState:
+        """Where it is in its life."""
+        return self._state
+
+    @property
+    def session(self) -> str | None:
+        """The attached session."""
+        return self._session
+
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """Requests that wait for an answer."""
+        return frozenset(self._open)
+
+    def register(self, session: str) -> list[HostCommand]:
+        """Attach a session, from the next request on; one that is attached answers what it was asked before.
+
+        Raises:
+            AlreadyRegistered: this one is attached.
+            HostOver: the host takes none any more.
+        """
+        if self._state not in _OPEN:
+            raise HostOver
+        if session == self._session:
+            raise AlreadyRegistered(session)
+        self._session = session
+        self._over.discard(session)
+        return self._to(HostEvent.REGISTERED, session)
+
+    def unregister(self, session: str) -> list[HostCommand]:
+        """Take a session away; nothing happens where another one has replaced it."""
+        if session != self._session or self._state is not HostState.ATTACHED:
+            return []
+        self._session = None
+        return self._to(HostEvent.DETACHED, session)
+
+    def happened(self, session: str, body: EventBody) -> list[HostCommand]:
+        """Something happened in a session; only the attached one is told of."""
+        if session != self._session or session in self._over or self._state is not HostState.ATTACHED:
+            return [Note(Audit.LATE, {"session": session, "what": type(body).__name__})]
+        return [Send(Event(body))]
+
+    def session_closed(self, session: str, reason: CloseReason, error: str | None = None) -> list[HostCommand]:
+        """A session closed: who waits for it is answered, then its end is told, and it is detached."""
+        if session in self._over or self._state not in _OPEN:
+            return [Note(Audit.LATE, {"session": session, "what": "close"})]
+        commands: list[HostCommand] = []
+        if self._variant.detaches_closed:
+            waiting = [request for request, whose in self._open.items() if whose == session]
+            commands += [command for request in waiting for command in self._fail(request, SESSION_OVER)]
+        if session != self._session:
+            return commands
+        if self._variant.tells_closed:
+            commands.append(Send(Event(SessionClosed(reason, error))))
+        self._over.add(session)
+        return commands + (self.unregister(session) if self._variant.detaches_closed else [])
+
+    def receive(self, message: Message) -> list[HostCommand]:
+        """Something came from the remote."""
+        if self._state is HostState.CLOSED:
+            return []
+        match message:
+            case Request():
+                return self._asked(message)
+            case Response(request_id=name):
+                told = f"Response {name} answers no request: a host asks nothing."
+                return [Note(Audit.UNASKED, {"request": name}), *self._complain(told)]
+            case _:
+                return [Note(Audit.IGNORED, {"what": type(message).__name__})]
+
+    def malformed(self, error: HostProtocolError, *, now: float) -> list[HostCommand]:
+        """What came is no message: the remote is told; the next frame is read, where there can be one."""
+        if self._state is HostState.CLOSED:
+            return []
+        commands = [Note(Audit.MALFORMED, {"error": str(error)}), *self._complain(str(error))]
+        return commands + (self.close(now=now) if error.fatal else [])
+
+    def answered(self, request_id: str, answer: Answer | None, error: str | None = None) -> list[HostCommand]:
+        """A session or the job is done with a request; one that was answered already stays so."""
+        if request_id not in self._open:
+            return [Note(Audit.LATE, {"session": None, "what": f"answer {request_id}"})]
+        del self._open[request_id]
+        return [Send(Response(request_id, answer, error))]
+
+    def close(self, *, now: float) -> list[HostCommand]:
+        """Answer who waits, write what is queued, and close; closing twice is closing once."""
+        if self._state not in _OPEN:
+            return []
+        commands = [command for request in list(self._open) for command in self._fail(request, CLOSING)]
+        self._session = None
+        self._late_at = now + self._drain_s
+        return [*commands, *self._to(HostEvent.CLOSE, "its owner"), Flush()]
+
+    def flushed(self) -> list[HostCommand]:
+        """What was queued is written."""
+        return self._end(HostEvent.FLUSHED, abort=False) if self._state is HostState.DRAINING else []
+
+    def lost(self, why: str) -> list[HostCommand]:
+        """The transport is gone; nobody waits for answers any more."""
+        if self._state is HostState.CLOSED:
+            return []
+        forgotten: list[HostCommand] = [Forget(request) for request in self._open]
+        self._open.clear()
+        self._session = None
+        return [*forgotten, *self._to(HostEvent.LOST, why)]
+
+    def next_at(self) -> float | None:
+        """When to wake it, None for not before something happens."""
+        return self._late_at if self._state is HostState.DRAINING else None
+
+    def wake(self, *, now: float) -> list[HostCommand]:
+        """Do what is due."""
+        due = self.next_at()
+        return self._end(HostEvent.LATE, abort=True) if due is not None and due <= now else []
+
+    def _asked(self, request: Request) -> list[HostCommand]:
+        name = request.request_id
+        if name in self._open:
+            # An answer would be taken for the first one's.
+            return [
+                Note(Audit.MALFORMED, {"error": f"request {name} twice"}),
+                *self._complain(f"Request {name} is being answered; a second one of that id is not."),
+            ]
+        if self._state is HostState.DRAINING:
+            return [_refuse(name, CLOSING)]
+        if isinstance(request.ask, FinalizeSimulation) and (self._variant.answers_finalize or self._session):
+            self._open[name] = JOB
+            return [AskJob(name, request.ask)]
+        if self._session is None:
+            return self._without_session(request)
+        if request.ask is None:
+            return [_refuse(name, UNKNOWN_ASK)]
+        self._open[name] = self._session
+        return [AskSession(self._session, name, request.ask)]
+
+    def _without_session(self, request: Request) -> list[HostCommand]:
+        final = isinstance(request.ask, FinalizeSimulation)
+        if not final and self._variant.answers_without_session:
+            return [_refuse(request.request_id, NO_SESSION)]
+        return [Note(Audit.DROPPED, {"request": request.request_id, "why": NO_SESSION})]
+
+    def _fail(self, request: str, why: str) -> list[HostCommand]:
+        del self._open[request]
+        return [Forget(request), _refuse(request, why)]
+
+    def _complain(self, sentence: str) -> list[HostCommand]:
+        return [Send(Event(ErrorTold(sentence)))]
+
+    def _end(self, event: HostEvent, *, abort: bool) -> list[HostCommand]:
+        return [*self._to(event, event.value), CloseTransport(abort)]
+
+    def _to(self, event: HostEvent, because: str) -> list[HostCommand]:
+        self._state = after(HOST, self._state, event)
+        return [Note(Audit.STATE, {"state": self._state.value, "because": because})]
+
+
+def _refuse(request: str, why: str) -> Send:
+    return Send(Response(request, error=why))

@@ -1,0 +1,1 @@
+"""Hosts, remotes, jobs and simulators on asyncio, around the machines."""

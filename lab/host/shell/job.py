@@ -1,0 +1,231 @@
+"""A job with its host, its sessions, and what the user wants done at a simulation's end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from lab.host.machine.commands import (
+    CloseHost,
+    CloseSession,
+    DeleteRoom,
+    JobCommand,
+    Judge,
+    MakeHost,
+    Note,
+    Register,
+    Reply,
+    TellClosed,
+)
+from lab.host.machine.host import DRAIN_S, HostOver
+from lab.host.machine.job import SESSION_END_TIMEOUT_S, JobMachine
+from lab.host.machine.reasons import TOLD, EndCause, Ending
+from lab.host.machine.states import JobState
+from lab.host.machine.variant import REPAIRED, Variant
+from lab.host.protocol.messages import CloseReason, EventBody, Finalized, FinalizeSimulation, Verdict
+from lab.host.shell.alarm import Alarm
+from lab.host.shell.host import SessionHost
+from lab.host.shell.session import Session
+from lab.host.shell.tasks import Tasks
+from lab.host.shell.transport import Transport
+
+_CAUSES = {reason: EndCause(cause) for cause, reason in TOLD.items()}
+
+Judgement = Callable[[Verdict], Awaitable[Verdict | None]]
+"""The user's ``on_simulation_end``: takes the simulator's own verdict."""
+
+
+async def _no_verdict(_provisional: Verdict) -> None:
+    return None
+
+
+async def _nowhere(room: str) -> Transport:
+    raise ConnectionError(f"This job has no way to room {room}.")
+
+
+class Job:
+    """One job in its room.
+
+    Args:
+        room: Its name.
+        transport: Of the job's host.
+        simulated: Whether a simulator drives it.
+        on_simulation_end: The user's verdict.
+        delete_room: Deletes a room.
+        elsewhere: Makes the transport of a session's own host, for its room.
+        session_end_timeout_s: How long a shutdown may take until the host drains.
+        drain_s: How long a host's close may take.
+        variant: Which repairs it has.
+        note: Takes what is to be written down.
+    """
+
+    def __init__(
+        self,
+        room: str,
+        transport: Transport,
+        *,
+        simulated: bool = False,
+        on_simulation_end: Judgement = _no_verdict,
+        delete_room: Callable[[str], None] = lambda _room: None,
+        elsewhere: Callable[[str], Awaitable[Transport]] = _nowhere,
+        session_end_timeout_s: float = SESSION_END_TIMEOUT_S,
+        drain_s: float = DRAIN_S,
+        variant: Variant = REPAIRED,
+        note: Callable[[Note], None] = lambda _note: None,
+    ) -> None:
+        self._judgement = on_simulation_end
+        self._delete_room = delete_room
+        self._elsewhere = elsewhere
+        self._variant = variant
+        self._drain_s = drain_s
+        self._note = note
+        self._loop = asyncio.get_running_loop()
+        self._machine = JobMachine(
+            room, simulated=simulated, session_end_timeout_s=session_end_timeout_s, variant=variant
+        )
+        self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
+        self._sessions: dict[str, Session] = {}
+        self._hosts: dict[str, asyncio.Task[SessionHost]] = {}
+        self._tasks = Tasks()
+        self._endings: dict[str, Ending] = {}
+        """Of sessions that closed, for a host that is still being made."""
+        self._done = asyncio.Event()
+        self.host = SessionHost(transport, owner=self, variant=variant, drain_s=drain_s, note=note)
+        """Of the job's room."""
+
+    @property
+    def state(self) -> JobState:
+        """Where it is in its life."""
+        return self._machine.state
+
+    def start_session(self, session: Session) -> None:
+        """Attach a session to its host: the job's in the job's room, its own in any other.
+
+        Raises:
+            ValueError: it is started already, or the job is shutting down.
+        """
+        commands = self._machine.started(session.name, session.room)
+        self._sessions[session.name] = session
+        self._do(commands)
+        session.listen(self)
+
+    async def host_of(self, session: Session) -> SessionHost:
+        """The host that a session is told by.
+
+        Raises:
+            OSError: its own one has no transport.
+        """
+        own = self._hosts.get(session.name)
+        return self.host if own is None else await asyncio.shield(own)
+
+    def delete_room(self, room: str, reason: CloseReason = CloseReason.USER_INITIATED) -> None:
+        """Delete a room; the simulated job's own one ends the job, and goes last."""
+        self._do(self._machine.delete_room(room, reason, now=self._loop.time()))
+
+    def simulator_left(self) -> None:
+        """The simulator was seen to leave the room."""
+        self._do(self._machine.simulator_left(now=self._loop.time()))
+
+    def shutdown(self, reason: CloseReason = CloseReason.JOB_SHUTDOWN) -> None:
+        """End the job; ``wait`` waits for that."""
+        self._do(self._machine.shutdown(reason, now=self._loop.time()))
+
+    async def wait(self) -> None:
+        """Wait for its end."""
+        await self._done.wait()
+        # The callbacks, whatever the user's code is at, are over with the job.
+        await self._tasks.join(cancel=True)
+
+    def finalize(self, request_id: str, ask: FinalizeSimulation) -> None:
+        """See ``Owner``."""
+        self._do(self._machine.finalize(request_id, ask))
+
+    def lost(self, why: str) -> None:  # noqa: ARG002 -- the owner's port has it
+        """See ``Owner``: over one transport with one simulator, its end is the simulator's leaving."""
+        self.simulator_left()
+
+    def happened(self, session: Session, body: EventBody) -> None:
+        """See ``Listener``: the host tells it."""
+
+    def closed(self, session: Session, ending: Ending) -> None:
+        """See ``Listener``: its host hears it too, and tells it."""
+        session.leave(self)
+        self._sessions.pop(session.name, None)
+        if session.name in self._hosts:
+            self._endings[session.name] = ending
+        self._do(self._machine.session_closed(session.name, now=self._loop.time()))
+
+    def _do(self, commands: list[JobCommand]) -> None:
+        for command in commands:
+            match command:
+                case Register(name):
+                    self._register(name)
+                case MakeHost(name, room):
+                    self._hosts[name] = self._tasks.start(self._make_host(self._sessions[name], room))
+                case CloseSession(name, reason):
+                    self._tasks.start(self._sessions[name].close(_CAUSES.get(reason, EndCause.JOB_SHUTDOWN)))
+                case TellClosed(name, reason, error):
+                    self._tell_closed(self._sessions.pop(name), Ending(_CAUSES[reason], error))
+                case CloseHost(None):
+                    self._tasks.start(self._close_host())
+                case CloseHost(str(name)):
+                    self._tasks.start(self._close_own(name))
+                case Judge(provisional):
+                    self._tasks.start(self._judge(provisional))
+                case Reply():
+                    self._tasks.start(self._reply(command))
+                case DeleteRoom(room):
+                    self._delete_room(room)
+                case Note():
+                    self._note(command)
+        self._alarm.set(self._machine.next_at())
+        if self._machine.state is JobState.DONE:
+            self._done.set()
+
+    def _register(self, name: str) -> None:
+        try:
+            self.host.register_session(self._sessions[name])
+        except HostOver:
+            # The remote is gone, and the job goes on without one.
+            return
+
+    async def _make_host(self, session: Session, room: str) -> SessionHost:
+        host = SessionHost(await self._elsewhere(room), variant=self._variant, drain_s=self._drain_s, note=self._note)
+        host.register_session(session)
+        if session.name in self._endings:
+            host.closed(session, self._endings[session.name])
+        return host
+
+    def _tell_closed(self, session: Session, ending: Ending) -> None:
+        session.leave(self)
+        own = self._hosts.get(session.name)
+        if own is None:
+            self.host.closed(session, ending)
+        elif own.done() and not own.cancelled() and own.exception() is None:
+            own.result().closed(session, ending)
+        else:
+            self._endings[session.name] = ending
+
+    async def _close_own(self, name: str) -> None:
+        try:
+            host = await self._hosts[name]
+            await host.close()
+        except OSError:
+            return  # It was never made.
+        finally:
+            del self._hosts[name]
+            self._endings.pop(name, None)
+
+    async def _close_host(self) -> None:
+        await self.host.close()
+        self._do(self._machine.host_closed())
+
+    async def _judge(self, provisional: Verdict) -> None:
+        try:
+            verdict, error = await self._judgement(provisional), None
+        except Exception as raised:  # noqa: BLE001 -- a user's code may raise anything; it is the simulator's to know
+            verdict, error = None, f"on_simulation_end failed: {raised or type(raised).__name__}"
+        self._do(self._machine.judged(verdict, error))
+
+    async def _reply(self, reply: Reply) -> None:
+        answer = None if reply.error is not None else Finalized(reply.verdict)
+        delivered = await self.host.answer(reply.request_id, answer, reply.error)
+        self._do(self._machine.replied(delivered=delivered, now=self._loop.time()))

@@ -1,0 +1,174 @@
+"""A job and its remote on one loopback connection, and what was done to their room."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.host.machine.commands import Outcome
+from lab.host.machine.variant import REPAIRED, Variant
+from lab.host.protocol.codec import Codec
+from lab.host.protocol.messages import Answer, Ask, EventBody, Finalized, Message, Response, Verdict
+from lab.host.shell import transport as tcp
+from lab.host.shell import websocket
+from lab.host.shell.job import Job
+from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.transport import Transport, Undeliverable
+
+LOOPBACK = "127.0.0.1"
+ROOM = "room-1"
+
+REQUEST_S = 2.0
+"""How long a request waits here, instead of a minute: what is answered at all is answered within milliseconds."""
+
+SESSION_END_S = 2.0
+"""How long a shutdown waits for its simulator here."""
+
+SOON_S = 10.0
+"""For all that has to come; a machine may be busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """How messages are carried."""
+
+    name: str
+
+    @contextlib.asynccontextmanager
+    async def pair(self, theirs: Codec | None = None) -> AsyncIterator[tuple[Transport, Transport]]:
+        """Both ends of a new connection: the host's, the remote's; whoever uses them ends them."""
+        arrived: asyncio.Future[Transport] = asyncio.get_running_loop().create_future()
+        if self.name == "tcp":
+            async with tcp.listening(LOOPBACK, 0, arrived.set_result) as port:
+                stream = await tcp.connect(LOOPBACK, port, theirs)
+                yield await arrived, stream
+        else:
+            async with websocket.listening(LOOPBACK, 0, arrived.set_result) as port:
+                socket = await websocket.connect(f"ws://{LOOPBACK}:{port}", theirs)
+                yield await arrived, socket
+
+
+TCP = Carrier("tcp")
+WEBSOCKET = Carrier("websocket")
+CARRIERS = (TCP, WEBSOCKET)
+
+
+class Refusing:
+    """A transport that stands and takes no verdict, as a room's byte stream to somebody who cannot be reached.
+
+    Args:
+        inner: What carries all else.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.claim = inner.claim
+        self.flush = inner.flush
+        self.receive = inner.receive
+        self.close = inner.close
+        self.abort = inner.abort
+
+    def put(self, message: Message) -> None:
+        """See ``Transport``."""
+        if isinstance(message, Response) and isinstance(message.answer, Finalized):
+            raise Undeliverable("nobody takes it")
+        self._inner.put(message)
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a case works with."""
+
+    job: Job
+    remote: RemoteSession
+    transport: Transport
+    """The remote's."""
+
+    events: list[EventBody]
+    """What the remote was told, in order."""
+
+    deleted: list[str]
+    """Rooms, in order, once for each time."""
+
+    judged: list[Verdict] = field(default_factory=list)
+    """What the user's code was asked to judge."""
+
+    async def ask(self, ask: Ask) -> tuple[Answer | None, str, float]:
+        """A request: its answer or None, what to write of it, and how long it took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            answer = await self.remote.request(ask, timeout_s=REQUEST_S)
+        except RequestFailed as failed:
+            word = failed.outcome.value if failed.outcome is Outcome.TIMED_OUT else failed.why
+            return None, word, loop.time() - began
+        return answer, "answered", loop.time() - began
+
+    async def done(self) -> float:
+        """Wait for the job's end; how long that took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.timeout(SOON_S):
+            await self.job.wait()
+        return loop.time() - began
+
+    async def over(self) -> None:
+        """Wait until the remote has read all that was ever sent to it."""
+        async with asyncio.timeout(SOON_S):
+            await self.remote.wait_ended()
+
+
+@contextlib.asynccontextmanager
+async def staged(
+    carrier: Carrier,
+    variant: Variant = REPAIRED,
+    *,
+    simulated: bool = False,
+    verdict: Verdict | None = None,
+    refusing: bool = False,
+    codec: Codec | None = None,
+    **options: Any,
+) -> AsyncIterator[Stage]:
+    """A job and its remote.
+
+    Args:
+        carrier: What is between them.
+        variant: The job's and its host's.
+        simulated: Whether the remote is a simulator.
+        verdict: What the user's code says at the end.
+        refusing: Whether the host's transport takes no verdict.
+        codec: The remote's set.
+        options: Of the job.
+    """
+    async with carrier.pair(codec) as (ours, theirs):
+        deleted: list[str] = []
+        judged: list[Verdict] = []
+
+        async def judge(provisional: Verdict) -> Verdict | None:
+            judged.append(provisional)
+            return verdict
+
+        def delete(room: str) -> None:
+            # Whoever is in the room is thrown out of it.
+            deleted.append(room)
+            if room == ROOM:
+                ours.abort()
+
+        wanted: dict[str, Any] = {"on_simulation_end": judge, "session_end_timeout_s": SESSION_END_S} | options
+        carried = Refusing(ours) if refusing else ours
+        job = Job(ROOM, carried, simulated=simulated, delete_room=delete, variant=variant, **wanted)
+        stage = Stage(job, RemoteSession(theirs), theirs, [], deleted, judged)
+        reading = asyncio.get_running_loop().create_task(_read(stage))
+        try:
+            yield stage
+        finally:
+            await stage.remote.close()
+            await reading
+            job.shutdown()
+            await stage.done()
+
+
+async def _read(stage: Stage) -> None:
+    async for body in stage.remote.events():
+        stage.events.append(body)

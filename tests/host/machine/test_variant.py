@@ -1,0 +1,15 @@
+"""Variants are named by their defects."""
+
+from lab.host.machine.variant import RELEASED, REPAIRED, VARIANTS, defects
+
+
+def test_the_repaired_one_has_no_defect_and_each_other_one_but_the_released_has_one() -> None:
+    assert defects(REPAIRED) == ()
+    assert all(len(defects(each)) == 1 for each in VARIANTS.values() if each not in {REPAIRED, RELEASED})
+
+
+def test_every_repair_can_be_left_out_alone() -> None:
+    alone = {defects(each)[0] for each in VARIANTS.values() if len(defects(each)) == 1}
+
+    assert len(alone) == 7
+    assert set(defects(RELEASED)) == alone - {"counts_undeliverable"}

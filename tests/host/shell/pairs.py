@@ -1,0 +1,71 @@
+"""Both ends of a connection, over each carrier, and what a test waits for."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from lab.host.shell.host import SessionHost
+from lab.host.shell.remote import RemoteSession
+from lab.host.shell.transport import StreamTransport, Transport
+from lab.host.tables.stage import TCP, WEBSOCKET
+
+SOON_S = 10.0
+"""For anything that comes at once on a machine that is not busy."""
+
+CARRIERS = [TCP, WEBSOCKET]
+
+
+def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run it, within a deadline; a task that fails beside it fails it."""
+    defects: list[dict[str, Any]] = []
+
+    async def bounded() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: defects.append(context))
+        async with asyncio.timeout(2 * SOON_S):
+            await scenario()
+
+    asyncio.run(bounded())
+    assert defects == []
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(SOON_S):
+            while not condition():
+                await asyncio.sleep(0.001)
+    except TimeoutError:
+        raise AssertionError(f"in {SOON_S} s it did not come that {what}") from None
+
+
+async def stream(end: socket.socket) -> StreamTransport:
+    return StreamTransport(*await asyncio.open_connection(sock=end))
+
+
+@contextlib.asynccontextmanager
+async def raw() -> AsyncIterator[tuple[StreamTransport, asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A transport, and the bare other end of its stream."""
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs)
+    made = await stream(ours)
+    try:
+        yield made, reader, writer
+    finally:
+        made.abort()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def hosted(**options: Any) -> AsyncIterator[tuple[SessionHost, RemoteSession, Transport]]:
+    """A host without an owner, its remote, and the remote's transport."""
+    ours, theirs = socket.socketpair()
+    near, far = await stream(ours), await stream(theirs)
+    host, remote = SessionHost(near, **options), RemoteSession(far)
+    try:
+        yield host, remote, far
+    finally:
+        await remote.close()
+        await host.close()

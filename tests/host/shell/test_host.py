@@ -1,0 +1,322 @@
+"""A host on a real stream: what it hears it answers, what it is told it tells on, and how it ends."""
+
+import asyncio
+import gc
+import weakref
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from lab.host.machine.commands import Outcome
+from lab.host.machine.host import CLOSING, NO_SESSION, SESSION_OVER, AlreadyRegistered
+from lab.host.machine.reasons import EndCause
+from lab.host.machine.states import HostState
+from lab.host.protocol.codec import Codec
+from lab.host.protocol.errors import FrameTooLong
+from lab.host.protocol.framing import MOST, frame
+from lab.host.protocol.messages import (
+    AgentInfo,
+    AgentStateChanged,
+    Answer,
+    Ask,
+    CloseReason,
+    ErrorTold,
+    EventBody,
+    FinalizeSimulation,
+    GetAgentInfo,
+    Ping,
+    Pong,
+    Response,
+    RunInput,
+    SessionClosed,
+    Verdict,
+)
+from lab.host.shell.agent import ScriptedAgent
+from lab.host.shell.host import NO_JOB, SessionHost
+from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.tables.stage import Carrier
+from tests.host.shell.pairs import CARRIERS, hosted, play, raw, until
+
+
+class Agent(ScriptedAgent):
+    """One whose answers a test chooses."""
+
+    async def answer(self, ask: Ask) -> Answer:
+        match ask:
+            case GetAgentInfo():
+                return AgentInfo("s1", "x" * MOST)
+            case RunInput("break"):
+                raise RuntimeError("it broke")
+            case RunInput("say nothing"):
+                raise RuntimeError
+            case _:
+                return await super().answer(ask)
+
+
+async def refused(remote: RemoteSession, ask: Ask) -> str:
+    with pytest.raises(RequestFailed) as failed:
+        await remote.request(ask)
+    assert failed.value.outcome is Outcome.REFUSED
+    return failed.value.why
+
+
+def test_a_closed_session_is_told_of_and_not_asked_any_more() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            assert await remote.ping() == Pong()
+            agent.end(EndCause.ERROR, "no model")
+            assert await remote.wait_told() == SessionClosed(CloseReason.ERROR, "no model")
+            assert await refused(remote, Ping()) == NO_SESSION
+            assert host.state is HostState.EMPTY
+
+    play(scenario)
+
+
+def test_who_waits_at_the_sessions_end_is_answered_and_the_agents_code_is_stopped() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            agent.ready.clear()
+            asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
+            await until(lambda: host._answering, "the agent is asked")
+            (task,) = host._answering.values()
+            agent.end(EndCause.TASK_COMPLETED)
+            assert await asking == SESSION_OVER
+            await until(task.done, "the agent's code is stopped")
+            assert task.cancelled()
+
+    play(scenario)
+
+
+def test_what_an_agents_code_raises_is_the_requests_error_and_the_next_one_is_served() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(Agent("s1", "room"))
+            assert await refused(remote, RunInput("break")) == "it broke"
+            assert await refused(remote, RunInput("say nothing")) == "RuntimeError"
+            assert await remote.ping() == Pong()
+
+    play(scenario)
+
+
+def test_an_answer_that_is_too_long_is_an_error_of_its_request() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(Agent("s1", "room"))
+            assert "longer than the 1048576" in await refused(remote, GetAgentInfo())
+            assert await remote.ping() == Pong()
+
+    play(scenario)
+
+
+def test_a_request_that_is_too_long_is_its_askers_mistake() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(ScriptedAgent("s1", "room"))
+            with pytest.raises(FrameTooLong):
+                await remote.run_input("x" * MOST)
+            assert await remote.ping() == Pong()
+            assert not remote._machine.waiting
+
+    play(scenario)
+
+
+def test_a_session_registered_twice_is_an_error_and_goes_on() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            with pytest.raises(AlreadyRegistered):
+                host.register_session(agent)
+            agent.end(EndCause.USER_INITIATED)
+            await remote.wait_told()
+            told = [body async for body in _until_closed(remote)]
+            assert told == [SessionClosed(CloseReason.USER_INITIATED)]
+
+    play(scenario)
+
+
+async def _until_closed(remote: RemoteSession) -> AsyncIterator[EventBody]:
+    async for body in remote.events():
+        yield body
+        if isinstance(body, SessionClosed):
+            return
+
+
+def test_another_session_of_the_same_name_is_told_of_and_the_one_before_is_not() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            first, second = ScriptedAgent("s1", "room"), ScriptedAgent("s1", "room")
+            host.register_session(first)
+            host.unregister_session(first)
+            host.register_session(second)
+            first.end(EndCause.ERROR)
+            assert await remote.ping() == Pong()
+            assert remote.closed is None
+            second.end(EndCause.TASK_COMPLETED)
+            assert await remote.wait_told() == SessionClosed(CloseReason.COMPLETED)
+
+    play(scenario)
+
+
+def test_a_session_that_was_taken_away_is_not_told_of() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            host.unregister_session(agent)
+            agent.tell(AgentStateChanged())
+            agent.end(EndCause.ERROR)
+            assert await refused(remote, Ping()) == NO_SESSION
+            assert remote.closed is None
+
+    play(scenario)
+
+
+def test_a_session_without_a_job_has_no_verdict() -> None:
+    async def scenario() -> None:
+        async with hosted() as (_, remote, _):
+            with pytest.raises(RequestFailed, match=NO_JOB):
+                await remote.finalize_simulation(Verdict())
+
+    play(scenario)
+
+
+def test_a_close_answers_who_waits_and_then_ends_the_transport() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            agent.ready.clear()
+            asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
+            await until(lambda: host._answering, "the agent is asked")
+            await host.close()
+            await host.close()
+            assert await asking == CLOSING
+            await remote.wait_ended()
+            assert agent._listeners == []
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.name)
+def test_a_close_gives_up_on_a_remote_that_reads_nothing(carrier: Carrier) -> None:
+    async def scenario() -> None:
+        async with carrier.pair() as (ours, theirs):
+            stop_reading(theirs)
+            host = SessionHost(ours, drain_s=0.05)
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            for _ in range(40):
+                agent.tell(ErrorTold("x" * (MOST // 2)))
+            await host.close()
+            assert host.state is HostState.CLOSED
+            theirs.abort()
+
+    play(scenario)
+
+
+def stop_reading(transport: Any) -> None:
+    """What a stopped program does: its kernel takes what fits, and no more."""
+    bare = getattr(transport, "_connection", None) or transport._writer
+    bare.transport.pause_reading()
+
+
+def test_bad_frames_are_told_and_what_follows_is_served() -> None:
+    async def scenario() -> None:
+        async with raw() as (transport, reader, writer):
+            host = SessionHost(transport)
+            writer.write(frame(b"\xff\xff") + frame(b"") + frame(b"*\x05\n\x019\x1a\x00"))
+            writer.write(frame(b'"\x05\n\x011\x12\x00'))
+            found = [await _next(reader) for _ in range(4)]
+            complaints = [message.body.message for message in found[:3]]
+            assert "no protobuf" in complaints[0]
+            assert "none of the known fields" in complaints[1]
+            assert "Response 9 answers no request" in complaints[2]
+            assert found[3] == Response("1", error=NO_SESSION)
+            assert host.state is HostState.EMPTY
+            await host.close()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("data", "ends", "told"),
+    [(b"\x7f\xff\xff\xff", False, "2147483647 octets is longer"), (b"\x00\x00\x00\x09abc", True, "after 7 octets")],
+    ids=["too long", "truncated"],
+)
+def test_a_frame_that_ends_the_reading_is_told_before_the_transport_goes(data: bytes, ends: bool, told: str) -> None:
+    async def scenario() -> None:
+        async with raw() as (transport, reader, writer):
+            host = SessionHost(transport)
+            writer.write(data)
+            if ends:
+                writer.write_eof()
+            message = await _next(reader)
+            assert told in message.body.message
+            assert await reader.read() == b""
+            await host.wait_closed()
+
+    play(scenario)
+
+
+async def _next(reader: asyncio.StreamReader) -> Any:
+    """A message, of whose kind the test is sure."""
+    octets = int.from_bytes(await reader.readexactly(4), "big")
+    return Codec().decode(await reader.readexactly(octets))
+
+
+def test_a_lost_remote_ends_the_host_and_its_sessions_go_on() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, _, far):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            far.abort()
+            await until(lambda: host.state is HostState.CLOSED, "the host notices")
+            agent.tell(AgentStateChanged())
+            assert agent.ending is None
+
+    play(scenario)
+
+
+def test_a_closed_session_is_not_kept_alive_by_its_host() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            seen = weakref.ref(agent)
+            host.register_session(agent)
+            await remote.ping()
+            agent.end(EndCause.TASK_COMPLETED)
+            await remote.wait_told()
+            del agent
+            gc.collect()
+            assert seen() is None
+
+    play(scenario)
+
+
+def test_the_jobs_answer_that_cannot_be_sent_is_told_to_be_unsent() -> None:
+    class Owner:
+        def finalize(self, request_id: str, ask: FinalizeSimulation) -> None:
+            self.asked = (request_id, ask)
+
+        def lost(self, why: str) -> None:
+            self.why = why
+
+    async def scenario() -> None:
+        owner = Owner()
+        async with hosted(owner=owner) as (host, remote, far):
+            asking = asyncio.ensure_future(remote.finalize_simulation(Verdict(True, "well")))
+            await until(lambda: hasattr(owner, "asked"), "the owner is asked")
+            assert owner.asked[1] == FinalizeSimulation(True, "well")
+            far.abort()
+            await until(lambda: hasattr(owner, "why"), "the owner is told of the loss")
+            assert not await host.answer(owner.asked[0], None, "too late")
+            with pytest.raises(RequestFailed, match="transport closed"):
+                await asking
+
+    play(scenario)
