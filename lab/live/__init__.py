@@ -13,5 +13,6 @@ Shells around them::
     clock       session time on asyncio
     server/     sessions over WebSocket, their certificates, their status page
     client/     the reference client, its link, its bookings, and the same policy on google-genai
+    lifecycle/  a client session that closes when it is released, beside the published one that does not
     voice/      clips, and what was said in them
 """

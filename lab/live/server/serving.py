@@ -183,11 +183,13 @@ class Serving:
             line.hang_up(closing.GOING_AWAY.code, closing.GOING_AWAY.reason)
         if lines:
             await asyncio.wait([asyncio.ensure_future(line.wait_closed()) for line in lines], timeout=FAREWELL_S)
-        for server in servers:
-            for task in _handlers(server):
-                task.cancel()
+        handlers = [task for server in servers for task in _handlers(server)]
+        for task in handlers:
+            task.cancel()
         for line in lines:
             line.give_up("the server ended")
+        if handlers:
+            await asyncio.wait(handlers, timeout=FAREWELL_S)
         # The doors are closed after this, and websockets before its version 17 looks at them until it is done.
         if servers:
             await asyncio.wait([asyncio.ensure_future(server.wait_closed()) for server in servers], timeout=FAREWELL_S)
@@ -254,7 +256,11 @@ def _handlers(server: Server) -> list["asyncio.Task[None]"]:
 async def _until_over(connection: ServerConnection) -> None:
     assert isinstance(connection, Line)
     connection.begin()
-    await connection.wait_closed()
+    try:
+        await connection.wait_closed()
+    finally:
+        # The server ends: nobody else has a connection whose end was told already and whose TCP is not over yet.
+        connection.transport.abort()
 
 
 def _line(line: Line) -> dict[str, Any]:

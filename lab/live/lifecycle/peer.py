@@ -1,0 +1,56 @@
+"""A server that ends a session as it is told: in the setup by its model's name, later by a text.
+
+``end 1011`` sends that close frame, ``vanish`` ends TCP without one, ``silence`` gets no answer; anything else is
+answered, a setup in a binary frame and a text in a text frame.
+"""
+
+import contextlib
+import ssl as tls
+from collections.abc import AsyncIterator
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from lab.live.protocol import wire
+from lab.live.protocol.messages import RealtimeInput, ServerContent, ServerMessage, Setup, SetupComplete, Transcription
+
+VANISH, SILENCE = "vanish", "silence"
+SAYS = ServerMessage(server_content=ServerContent(output_transcription=Transcription("heard")))
+
+
+def end(code: int) -> str:
+    """The text that asks for a close frame."""
+    return f"end {code}"
+
+
+@contextlib.asynccontextmanager
+async def peer(ssl: tls.SSLContext | None = None) -> AsyncIterator[str]:
+    """The server on loopback; its URL.
+
+    Args:
+        ssl: Its certificate, for clients that speak to nobody without.
+    """
+    async with serve(_talk, "127.0.0.1", 0, ping_interval=None, close_timeout=1, compression=None, ssl=ssl) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        yield f"{'ws' if ssl is None else 'wss'}://127.0.0.1:{port}"
+
+
+async def _talk(connection: ServerConnection) -> None:
+    with contextlib.suppress(ConnectionClosed):
+        async for data in connection:
+            message = wire.parse_client(data)
+            wish = message.model.removeprefix("models/") if isinstance(message, Setup) else _text(message)
+            if wish == VANISH:
+                connection.transport.abort()
+            elif wish.startswith("end "):
+                await connection.close(int(wish.removeprefix("end ")), "as told")
+            elif wish == SILENCE:
+                continue
+            elif isinstance(message, Setup):
+                await connection.send(wire.encode(ServerMessage(setup_complete=SetupComplete())))
+            else:
+                await connection.send(wire.encode(SAYS).decode("ascii"))
+
+
+def _text(message: object) -> str:
+    return message.text or "" if isinstance(message, RealtimeInput) else ""

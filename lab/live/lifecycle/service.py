@@ -1,0 +1,249 @@
+"""What works for a session: connects, queues sends, reads answers.
+
+Three tasks hold it while it is connected: one receives frames, one reads them, one writes. None of them, and nothing
+here, holds the session, so that the session can be released while they wait. That is when a repaired variant closes:
+at ``release``, which may come in any thread, with or without an event loop that runs.
+"""
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, cast
+
+from lab.live.lifecycle import endings
+from lab.live.lifecycle.endings import ClosedHere, Closure, NotConnected, Party, SessionError, WireEnded
+from lab.live.lifecycle.outgoing import Outgoing
+from lab.live.lifecycle.socket import LiveSocket
+from lab.live.lifecycle.stream import Stream
+from lab.live.lifecycle.variant import Variant
+from lab.live.lifecycle.wire import MakeWire, Wire
+from lab.live.protocol import closing, wire
+from lab.live.protocol.messages import ClientMessage, ServerMessage, Setup
+
+_closing: set["asyncio.Task[None]"] = set()
+"""Closes under way whose session is gone: the event loop alone would not keep them."""
+
+
+class Service:
+    """The works of a session.
+
+    Args:
+        make: Makes a wire for each connection.
+        variant: Whose rules.
+    """
+
+    def __init__(self, make: MakeWire, variant: Variant) -> None:
+        self.responses: Stream[ServerMessage] = Stream()
+        self.handle: str | None = None
+        """The session's latest name; None before the server gave one."""
+        self._make = make
+        self._variant = variant
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wire: Wire | None = None
+        self._attempt: asyncio.Task[None] | None = None
+        self._socket: LiveSocket | None = None
+        self._outgoing = Outgoing()
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+        self._shutting: asyncio.Task[None] | None = None
+        self._ended: Closure | None = None
+        self._released = False
+        # A reader that waits is told when all of this is gone, whichever variant's way it went.
+        weakref.finalize(self, _finish, self.responses)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection that is set up, as far as the variant knows."""
+        return self._socket is not None
+
+    async def connect(self, setup: Setup) -> None:
+        """Connect and be set up.
+
+        Raises:
+            SessionError: the server refused, the connection was lost, or it was closed or released meanwhile.
+            OSError: there is nobody.
+        """
+        if self._released:
+            raise self._why_not()
+        if self._socket is not None or self._attempt is not None:
+            raise SessionError("The session is connected already.", fix="close() or resume() it.")
+        self._loop = asyncio.get_running_loop()
+        attempt = self._attempt = self._loop.create_task(self._open(setup))
+        try:
+            await asyncio.wait({attempt})
+        except asyncio.CancelledError:
+            attempt.cancel()
+            raise
+        finally:
+            self._attempt = None
+        try:
+            if attempt.cancelled():
+                raise self._why_not()
+            attempt.result()
+        finally:
+            del attempt  # its exception holds this frame, and this frame the service
+
+    def send(self, message: ClientMessage) -> Awaitable[None]:
+        """Queue a message; done when it is on its way to the kernel, or as the variant has it, at once."""
+        answer = asyncio.get_running_loop().create_future()
+        data = wire.encode(message)
+        if not self._variant.answers_sends:
+            self._outgoing.put(data, None)
+            answer.set_result(None)
+        elif self._socket is None:
+            answer.set_exception(self._why_not())
+        else:
+            self._outgoing.put(data, answer)
+        return cast("Awaitable[None]", answer)
+
+    async def close(self) -> None:
+        """End the connection, or the attempt at one; what was not read is dropped. Idempotent."""
+        if self._attempt is not None:
+            self._ended = self._ours()
+            self._attempt.cancel()
+        if self._socket is not None:
+            self._shutting = self._start(self._shut(self._socket))
+            self._socket, self._ended = None, self._ours()
+            self.responses.clear()
+        if self._shutting is not None:
+            await asyncio.shield(self._shutting)
+
+    def release(self) -> None:
+        """Close because nobody holds the session any more; in any thread, whatever the event loop does."""
+        self._released = True
+        if self._loop is not None and self._loop.is_running():
+            with contextlib.suppress(RuntimeError):  # it was closed just now
+                self._loop.call_soon_threadsafe(self._release_in_loop)
+                return
+        self._release_now()
+
+    async def _open(self, setup: Setup) -> None:
+        made = self._wire = self._make()
+        try:
+            await made.open()
+            socket = LiveSocket(made, self._variant)
+            receiving = self._start(self._receive(socket))
+            await socket.send(wire.encode(setup))
+            first = await self._set_up(socket)
+        except WireEnded as end:
+            raise self._refusal(end.closure) from None
+        except BaseException:
+            made.leave(self._variant.close_code, "")
+            raise
+        self.responses.reopen()
+        for message in first:
+            self._take(message)
+        self._socket, self._ended, self._outgoing = socket, None, Outgoing()
+        reading, writing = self._start(self._read(socket)), self._start(self._outgoing.write(socket.send))
+        self._tasks = (receiving, reading, writing)
+
+    async def _set_up(self, socket: LiveSocket) -> list[ServerMessage]:
+        """What came up to the setup's answer. As published, a stream that ends normally passes for one."""
+        came = []
+        try:
+            async for data in socket.messages:
+                came.append(wire.parse_server(data))
+                if came[-1].setup_complete is not None:
+                    return came
+        except SessionError as error:
+            raise self._refusal(_end_of(error)) from None
+        except wire.ProtocolError as error:
+            raise SessionError(f"The server's answer to the setup is not the protocol: {error}") from None
+        if self._variant.names_setup_errors and socket.recorded is not None:
+            raise endings.refused(socket.recorded)
+        return came
+
+    def _refusal(self, closure: Closure) -> SessionError:
+        return endings.refused(closure) if self._variant.names_setup_errors else endings.unexpected(closure)
+
+    async def _receive(self, socket: LiveSocket) -> None:
+        try:
+            await socket.receive()
+        except asyncio.CancelledError:
+            # The event loop ends, and with it all that could close later.
+            if self._variant.closes_on_release:
+                socket.leave(closing.GOING_AWAY.code, "")
+                self._socket, self._ended = None, socket.recorded
+            raise
+
+    async def _read(self, socket: LiveSocket) -> None:
+        """Hand on what comes. A normal end is our own close, after which the stream stays open for a resume."""
+        try:
+            async for data in socket.messages:
+                if self._socket is not socket:
+                    return  # closed: what came before and was not read is dropped
+                self._take(wire.parse_server(data))
+        except SessionError as error:
+            closure = _end_of(error)
+            self._break(socket, closure, lambda: socket.error(closure))
+        except wire.ProtocolError as error:
+            what = f"What the server sent is not the protocol: {error}"
+            self._break(socket, Closure(Party.US, closing.INVALID_ARGUMENT.code), lambda: SessionError(what))
+
+    def _take(self, message: ServerMessage) -> None:
+        update = message.session_resumption_update
+        if update is not None and update.resumable and update.new_handle:
+            self.handle = update.new_handle
+        self.responses.put(message)
+
+    def _break(self, socket: LiveSocket, closure: Closure, error: Callable[[], Exception]) -> None:
+        """Tell the reader, and end what is left of the connection."""
+        self.responses.fail(error)
+        if self._socket is socket:
+            self._socket, self._ended = None, closure
+            self._shutting = self._start(self._shut(socket))
+
+    async def _shut(self, socket: LiveSocket) -> None:
+        tasks, self._tasks = self._tasks, ()
+        self._outgoing.refuse(self._why_not)
+        await socket.close()
+        receiving, reading, writing = tasks
+        writing.cancel()
+        await asyncio.wait({receiving, reading, writing})
+        self._wire = None
+
+    def _why_not(self) -> SessionError:
+        if self._released:
+            return ClosedHere(
+                "The session was released.", self._ours(), fix="Hold the session for as long as you use it."
+            )
+        if self._ended is None:
+            return NotConnected("The session is not connected.", fix="connect() comes first.")
+        return endings.told(self._ended)
+
+    def _ours(self) -> Closure:
+        return Closure(Party.US, self._variant.close_code)
+
+    def _release_in_loop(self) -> None:
+        self.responses.finish()
+        assert self._loop is not None
+        task = self._loop.create_task(self.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+
+    def _release_now(self) -> None:
+        """No loop runs: what is to be said is said to the kernel; tasks end when the loop goes on, if it ever does."""
+        with contextlib.suppress(RuntimeError):  # a closed loop wakes nobody
+            self.responses.finish()
+        if self._socket is not None:
+            self._socket.leave(self._variant.close_code, "")
+        elif self._wire is not None:
+            self._wire.leave(self._variant.close_code, "")
+        self._socket = None
+        with contextlib.suppress(RuntimeError):
+            self._outgoing.refuse(self._why_not)
+            for task in (*self._tasks, *([self._attempt] if self._attempt is not None else [])):
+                task.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return asyncio.get_running_loop().create_task(work)
+
+
+def _end_of(error: SessionError) -> Closure:
+    """How a connection ended of which a socket's stream tells an error."""
+    return error.closure or Closure(Party.NETWORK, endings.ABNORMAL)
+
+
+def _finish(responses: Stream[ServerMessage]) -> None:
+    with contextlib.suppress(RuntimeError):  # a closed loop wakes nobody
+        responses.finish()

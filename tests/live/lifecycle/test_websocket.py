@@ -1,0 +1,147 @@
+"""The wire on websockets, over loopback."""
+
+import asyncio
+import socket
+
+import pytest
+from websockets.protocol import State
+
+from lab.live.lifecycle import websocket
+from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, WireEnded
+from lab.live.lifecycle.peer import SILENCE, VANISH, end
+from lab.live.lifecycle.websocket import WebSocketWire
+from lab.live.protocol import wire
+from lab.live.protocol.messages import RealtimeInput, Setup
+from tests.live.lifecycle.scenes import DEADLINE_S, play, until
+
+
+async def opened(url: str, wish: str = "m") -> WebSocketWire:
+    made = WebSocketWire(url)
+    await made.open()
+    await made.send(wire.encode(Setup(wish)))
+    return made
+
+
+async def ending(made: WebSocketWire) -> Closure:
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            try:
+                await made.receive()
+            except WireEnded as ended:
+                return ended.closure
+
+
+def test_a_close_of_ours_is_ours_although_the_server_answers_it() -> None:
+    async def scene(url: str) -> None:
+        made = await opened(url)
+        await made.cancel(1000, "done")
+        assert await ending(made) == Closure(Party.US, 1000, "done")
+
+    play(scene)
+
+
+def test_a_servers_close_is_the_servers() -> None:
+    async def scene(url: str) -> None:
+        assert await ending(await opened(url, end(1001))) == Closure(Party.SERVER, 1001, "as told")
+
+    play(scene)
+
+
+def test_cancelled_while_the_servers_close_is_answered_tcp_is_over_afterwards() -> None:
+    """The close lies unread, with a frame before it, when the cancel begins."""
+
+    async def scene(url: str) -> None:
+        made = await opened(url)
+        await made.send(wire.encode(RealtimeInput(text=end(1011))))
+        connection = made._connection
+        assert connection is not None
+        await until(lambda: connection.protocol.state is not State.OPEN, "the server's close")
+        await made.cancel(1000, "")
+
+        assert connection.transport.get_extra_info("socket").fileno() == -1
+
+    play(scene)
+
+
+def test_an_end_without_a_close_frame_is_the_networks() -> None:
+    async def scene(url: str) -> None:
+        assert await ending(await opened(url, VANISH)) == Closure(Party.NETWORK, ABNORMAL)
+
+    play(scene)
+
+
+def test_left_without_waiting_it_is_ours() -> None:
+    async def scene(url: str) -> None:
+        made = await opened(url)
+        made.leave(1001, "")
+        made.leave(1001, "")
+        assert (await ending(made)).by is Party.US
+
+    play(scene)
+
+
+def test_left_before_it_was_opened_nothing_happens() -> None:
+    async def scene(url: str) -> None:
+        WebSocketWire(url).leave(1001, "")
+
+    play(scene)
+
+
+def test_nobody_listens_is_an_error_of_the_system() -> None:
+    async def scenario() -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            with pytest.raises(ConnectionRefusedError):
+                await WebSocketWire(f"ws://127.0.0.1:{taken.getsockname()[1]}").open()
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_never_answers_the_close_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the kernel takes no more: websockets' own deadline begins only when it has."""
+    monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
+
+    async def scenario() -> None:
+        over = asyncio.Event()
+
+        async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            from websockets.http11 import Request
+            from websockets.server import ServerProtocol
+
+            protocol = ServerProtocol()
+            protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
+            (request,) = protocol.events_received()
+            assert isinstance(request, Request)
+            protocol.send_response(protocol.accept(request))
+            writer.writelines(protocol.data_to_send())
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await over.wait()
+            writer.close()
+
+        async with await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            made = WebSocketWire(f"ws://127.0.0.1:{port}")
+            await made.open()
+            stuck = asyncio.ensure_future(made.send(bytes(64 * 2**20)))
+            await asyncio.sleep(0)
+            async with asyncio.timeout(DEADLINE_S):
+                await made.cancel(1000, "")
+                with pytest.raises(WireEnded):
+                    await stuck
+            assert (await ending(made)).by is Party.US
+            over.set()
+
+    asyncio.run(scenario())
+
+
+def test_a_silent_server_is_waited_for() -> None:
+    async def scene(url: str) -> None:
+        made = await opened(url, SILENCE)
+        receiving = asyncio.ensure_future(made.receive())
+        done, _ = await asyncio.wait({receiving}, timeout=0.1)
+        assert not done
+        await made.cancel(1000, "")
+        with pytest.raises(WireEnded):
+            await receiving
+
+    play(scene)
