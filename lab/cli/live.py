@@ -15,6 +15,7 @@ VERBS = {
     "assistant": "The reference client: it books a slot, and survives losses.",
     "run": "One scenario of the study, or a new one, with its verdict.",
     "study": "All sessions of the study in parallel, and what they show.",
+    "lifecycle": "How sessions end: released, closed, told and finalized.",
 }
 """Every verb and its line in ``lab live --help``."""
 

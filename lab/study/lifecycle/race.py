@@ -1,0 +1,185 @@
+"""The close race: a close of our own against the receive that fails at it, and a server that may close as well.
+
+Prediction: the lab's socket keeps the first end in every order, so that the reader is told that one, and later sends
+raise it. As published, the failing receive records its own end over the first in every order, and where it also
+finishes the stream first the reader gets an unexpected closure in place of a normal end.
+
+Source: firebase-ios-sdk pull request 17045, where the race was found by reading alone.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from lab.live.lifecycle.endings import ABNORMAL, ClosedByServer, ClosedHere, Closure, Party, SessionError, WireEnded
+from lab.live.lifecycle.socket import LiveSocket
+from lab.live.lifecycle.variant import VARIANTS, Variant
+from lab.study.lifecycle.interleaving import Choose, Point, Program, begin_with, every_order, interleave, prefer
+
+RUNS = 10_000
+CLOSE, RECEIVE, SERVER = "close", "receive", "server"
+
+_OWN_CODES = (ABNORMAL, 1000, 1001)
+"""What a wire may call its end when it is cancelled: nothing came, or the server answered with the one or the other."""
+
+_SERVER_CODES = (1000, 1001, 1008, 1011)
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRow:
+    """One order, or many."""
+
+    variant: str
+    order: str
+    runs: int
+    reader_right: int
+    """Runs in which the reader was told the first end: a normal one where that was ours."""
+
+    recorded_first: int
+    """Runs in which the recorded end is the first one."""
+
+    sends_right: int
+    """Runs in which a later send raised the first end."""
+
+    ok: bool
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run."""
+
+    steps: tuple[str, ...]
+    reader_right: bool
+    recorded_first: bool
+    sends_right: bool
+
+
+class RacingWire:
+    """A wire without a network: its receive waits until it is cancelled or the server closes.
+
+    Args:
+        own_code: What it says of its end at a cancel.
+        server_code: What the server will close with; None if it never does.
+    """
+
+    def __init__(self, own_code: int, server_code: int | None) -> None:
+        self.first: Closure | None = None
+        """The end that came first, by the wire's own account."""
+        self._own = Closure(Party.US, own_code)
+        self._server = None if server_code is None else Closure(Party.SERVER, server_code)
+        self._server_closed = self._cancelled = False
+
+    async def server_closes(self) -> None:
+        """Let the server's close arrive."""
+        self._server_closed = True
+
+    async def open(self) -> None:
+        """Is open."""
+
+    async def receive(self) -> str | bytes:
+        """End as the first of the two says; a cancel that comes while a close lies unread hides it."""
+        await Point(lambda: self._cancelled or self._server_closed)
+        end = self._own if self._cancelled or self._server is None else self._server
+        self.first = self.first or end
+        raise WireEnded(end)
+
+    async def send(self, data: bytes) -> None:
+        """Lead nowhere."""
+
+    async def cancel(self, code: int, reason: str) -> None:
+        """End, and give way as a close that awaits its answer does."""
+        self.first = self.first or Closure(Party.US, code, reason)
+        self._cancelled = True
+        await Point()
+
+    def leave(self, code: int, reason: str) -> None:
+        """Lead nowhere."""
+
+
+def once(variant: Variant, choose: Choose, *, own_code: int = ABNORMAL, server_code: int | None = None) -> Outcome:
+    """Run the race in one order; the receive is pending when it begins."""
+    wire = RacingWire(own_code, server_code)
+    socket = LiveSocket(wire, variant)
+    programs: dict[str, Program] = {CLOSE: socket.close(), RECEIVE: socket.receive()}
+    if server_code is not None:
+        programs[SERVER] = wire.server_closes()
+    steps = interleave(programs, begin_with(RECEIVE, choose))
+    first = wire.first
+    assert first is not None
+    return Outcome(steps, _says(socket.messages.error, first), socket.recorded == first, _says(_sent(socket), first))
+
+
+def rows(variants: Iterable[Variant] = VARIANTS.values(), *, runs: int = RUNS, seed: int = 1) -> list[RaceRow]:
+    """The table: both orders forced, every order that there is, and many at random.
+
+    Args:
+        variants: Whose sockets race.
+        runs: How many at random.
+        seed: Of the random ones.
+    """
+    found = []
+    for variant in variants:
+        found += [
+            _row(variant, "the close finishes first", [once(variant, prefer(CLOSE))]),
+            _row(variant, "the receive finishes first", [once(variant, prefer(RECEIVE))]),
+            _row(variant, "every order", _every(lambda choose, v=variant: once(v, choose))),  # type: ignore[misc]
+            _row(
+                variant,
+                "every order, the server closes too",
+                _every(lambda choose, v=variant: once(v, choose, server_code=1011)),  # type: ignore[misc]
+            ),
+            _row(variant, "at random", _at_random(variant, runs, seed)),
+        ]
+    return found
+
+
+def as_json(found: Iterable[RaceRow]) -> list[dict[str, Any]]:
+    """Rows as the contract has them."""
+    return [asdict(row) for row in found]
+
+
+def _every(run: Callable[[Choose], Outcome]) -> list[Outcome]:
+    return [cast("Outcome", outcome) for outcome in every_order(run)]
+
+
+def _at_random(variant: Variant, runs: int, seed: int) -> list[Outcome]:
+    """Order, code and server are drawn anew for each run."""
+    draw = random.Random(seed)  # noqa: S311 - a run that can be repeated
+    return [
+        once(
+            variant,
+            draw.choice,
+            own_code=draw.choice(_OWN_CODES),
+            server_code=draw.choice((None, *_SERVER_CODES)),
+        )
+        for _ in range(runs)
+    ]
+
+
+def _row(variant: Variant, order: str, outcomes: list[Outcome]) -> RaceRow:
+    reader = sum(outcome.reader_right for outcome in outcomes)
+    recorded = sum(outcome.recorded_first for outcome in outcomes)
+    sends = sum(outcome.sends_right for outcome in outcomes)
+    ok = reader == recorded == sends == len(outcomes)
+    return RaceRow(variant.name, order, len(outcomes), reader, recorded, sends, ok)
+
+
+def _says(error: Exception | None, first: Closure) -> bool:
+    """Whether an error tells the first end; a reader is told of our own by none."""
+    if first.by is Party.SERVER:
+        return isinstance(error, ClosedByServer) and error.closure == first
+    return error is None or isinstance(error, ClosedHere)
+
+
+def _sent(socket: LiveSocket) -> Exception | None:
+    """What a send raises once all is over."""
+    sending = socket.send(b"late")
+    try:
+        sending.send(None)
+    except SessionError as error:
+        return error
+    except StopIteration:
+        pass
+    return AssertionError("a send on a socket that is over raised nothing")

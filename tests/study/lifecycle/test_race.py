@@ -1,0 +1,56 @@
+import pytest
+
+from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, Variant
+from lab.study.lifecycle.interleaving import prefer
+from lab.study.lifecycle.race import CLOSE, RECEIVE, as_json, once, rows
+
+
+def by_order(variant: Variant, runs: int = 500) -> dict[str, tuple[int, int, int, int]]:
+    return {
+        row.order: (row.runs, row.reader_right, row.recorded_first, row.sends_right)
+        for row in rows([variant], runs=runs)
+    }
+
+
+@pytest.mark.parametrize("first", [CLOSE, RECEIVE])
+def test_the_labs_reader_ends_normally_and_the_first_end_stands(first: str) -> None:
+    outcome = once(LAB, prefer(first))
+
+    assert (outcome.reader_right, outcome.recorded_first, outcome.sends_right) == (True, True, True)
+
+
+def test_ten_thousand_races_at_random_end_right_in_the_lab() -> None:
+    assert by_order(LAB, 10_000)["at random"] == (10_000, 10_000, 10_000, 10_000)
+
+
+def test_no_order_at_all_ends_wrong_in_the_lab() -> None:
+    for order in ("every order", "every order, the server closes too"):
+        runs, reader, recorded, sends = by_order(LAB)[order]
+        assert runs >= 2
+        assert reader == recorded == sends == runs
+
+
+@pytest.mark.parametrize("variant", [PUBLISHED, REPAIRED])
+def test_the_receive_that_finishes_first_gives_the_reader_the_wrong_end_as_published(variant: Variant) -> None:
+    outcome = once(variant, prefer(RECEIVE))
+
+    assert (outcome.reader_right, outcome.recorded_first, outcome.sends_right) == (False, False, False)
+
+
+def test_the_close_that_finishes_first_still_has_its_end_overwritten_as_published() -> None:
+    outcome = once(PUBLISHED, prefer(CLOSE))
+
+    assert outcome.reader_right
+    assert not outcome.recorded_first
+    assert not outcome.sends_right
+
+
+def test_the_same_race_with_the_users_own_code_is_harmless_as_published() -> None:
+    outcome = once(PUBLISHED, prefer(RECEIVE), own_code=1001)
+
+    assert outcome.reader_right
+    assert outcome.sends_right
+
+
+def test_the_rows_of_one_seed_are_the_same_twice() -> None:
+    assert as_json(rows([PUBLISHED], runs=100)) == as_json(rows([PUBLISHED], runs=100))
