@@ -26,6 +26,7 @@ import pytest
 from lab.core.fault import Cut, Placement
 from lab.core.timerwheel import granularity
 from lab.experiments.common import LINUX, PROMPT_S, both_families, next_copy, probe_timer, within
+from lab.experiments.programs import said
 from lab.report.record import Outcome, Record
 from lab.report.timeline import read_timeline
 from lab.run.spec import Program, RunSpec
@@ -104,14 +105,6 @@ def detached(folder: Path) -> float:
     """When the server had the close frame of the connection that was lost, seconds from the cut."""
     (at,) = said(folder, "server", "detach", connection=1, how="close frame")
     return at
-
-
-def said(folder: Path, end: str, event: str, **fields: object) -> list[float]:
-    """When a program said this, seconds from the cut."""
-    (cut,) = [one.at for _, one in read_timeline(folder / "timeline.jsonl").entries if one.kind == "cut"]
-    lines = [line.split(" ", 2)[2] for line in (folder / f"{end}.log").read_text(encoding="utf-8").splitlines()]
-    events = [json.loads(text) for text in lines if text.startswith("{")]
-    return [one["at"] - cut for one in events if one["event"] == event and fields.items() <= one.items()]
 
 
 def next_probe(record: Record, folder: Path) -> tuple[float, float]:

@@ -1,0 +1,88 @@
+"""Question: does a live session end when its application lets go of it, and is everybody told how it ended?
+
+Topology::
+
+    LiveSession, one per row ======== session server, one per endpoint        loopback: nothing is lost here
+    LiveSession, one per row ======== a peer that ends as it is told
+
+Prediction: as published (firebase-ios-sdk pull request 17045) a released session stays connected until the server's own
+limit, and an application that opens one after the other is refused once the limit on sessions is reached. With the
+repair there the server sees the end within 5 s on every path. The lab's session also keeps the first end in the race
+between its own close and the receive that fails at it, and names who closed, which the published one does not.
+
+Look at: the rows themselves; ``lab/study/lifecycle/`` says how each is measured.
+"""
+
+import asyncio
+
+import pytest
+
+from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED
+from lab.study.lifecycle import ways
+from lab.study.lifecycle.leaks import WITHIN_S
+from lab.study.lifecycle.tables import Tables, measure
+
+CLOSING = (ways.CLOSED, ways.CLOSED_RELEASED, ways.EXIT)
+"""Paths on which the published client closes as well, or its kernel does."""
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return asyncio.run(measure())
+
+
+@pytest.mark.parametrize("variant", [REPAIRED.name, LAB.name])
+def test_a_released_session_is_over_within_five_seconds_on_every_path(variant: str, tables: Tables) -> None:
+    found = [row for row in tables.leaks if row.variant == variant]
+
+    assert len(found) == 32
+    assert [row for row in found if not row.ok] == []
+    assert all(row.closed_in_s is not None and row.closed_in_s < WITHIN_S for row in found)
+
+
+def test_as_published_it_stays_until_the_servers_limit(tables: Tables) -> None:
+    found = [row for row in tables.leaks if row.variant == PUBLISHED.name]
+
+    assert [row for row in found if row.path in CLOSING and not row.ok] == []
+    leaked = [row for row in found if row.path not in CLOSING]
+    assert len(leaked) == 20
+    assert all(row.closed_in_s is None and row.socket == "established" for row in leaked)
+    assert all(row.server_limit_s is not None for row in leaked if row.path != ways.STANDING)
+
+
+def test_one_hundred_of_one_hundred_end(tables: Tables) -> None:
+    assert [(row.closed, row.runs) for row in tables.repeated] == [(100, 100), (100, 100)]
+
+
+def test_only_sessions_that_leak_run_into_the_limit(tables: Tables) -> None:
+    refused = {(row.variant, row.limit): row.refused_at for row in tables.limit}
+
+    assert refused == {
+        (variant, limit): 4 if variant == PUBLISHED.name and limit == 3 else None
+        for variant in (PUBLISHED.name, REPAIRED.name, LAB.name)
+        for limit in (3, 1000)
+    }
+
+
+def test_the_first_end_stands_in_every_order_and_as_published_in_none(tables: Tables) -> None:
+    labs = [row for row in tables.race if row.variant == LAB.name]
+    assert all(row.ok for row in labs)
+    assert max(row.runs for row in labs) == 10_000
+
+    published = {row.order: row for row in tables.race if row.variant == PUBLISHED.name}
+    assert published["every order"].recorded_first == 0
+    assert published["the receive finishes first"].reader_right == 0
+
+
+def test_whoever_closed_is_named(tables: Tables) -> None:
+    assert [row for row in tables.closes if row.client == LAB.name and not row.ok] == []
+    (taken,) = [
+        row
+        for row in tables.closes
+        if (row.client, row.phase, row.code, row.by) == (PUBLISHED.name, "open", 1001, "server")
+    ]
+    assert (taken.reader, taken.is_closed) == ("nothing", False)
+
+
+def test_nothing_contradicts_the_prediction(tables: Tables) -> None:
+    assert tables.failures == []
