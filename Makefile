@@ -25,7 +25,7 @@ test-full: dev-setup ## The same, with the experiments that take minutes each
 	scripts/tests.sh -n 4 -m containers
 	scripts/tests.sh lab/
 
-conformance: dev-setup ## Bring two releases of google-genai, and run them against the session server (1 min)
+conformance: dev-setup ## Bring releases of others' clients, and run them against the lab (3 min)
 	scripts/conformance.sh
 	scripts/tests.sh -n 6 tests/conformance
 

@@ -16,6 +16,6 @@ compile -o requirements/build.lock requirements/build.in
 compile -c requirements/build.lock -o requirements/run.lock pyproject.toml
 compile -c requirements/build.lock -c requirements/run.lock --extra dev -o requirements/dev.lock pyproject.toml
 compile -c requirements/build.lock -c requirements/run.lock -o requirements/image.lock requirements/image.in
-for release in requirements/genai-*.in; do
+for release in requirements/genai-*.in requirements/livekit-agents-*.in; do
   compile -o "${release%.in}.lock" "$release"
 done

@@ -1,5 +1,6 @@
 """The locks fit pyproject.toml and hold versions only."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -14,7 +15,8 @@ LOCKS = {
     "image": (ROOT / "requirements/image.in").read_text(encoding="utf-8").splitlines()[1:],
     **{
         path.stem: [path.read_text(encoding="utf-8").strip()]
-        for path in sorted((ROOT / "requirements").glob("genai-*.in"))
+        for pattern in ("genai-*.in", "livekit-agents-*.in")
+        for path in sorted((ROOT / "requirements").glob(pattern))
     },
     "build": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"],
 }
@@ -45,3 +47,14 @@ def test_the_containers_run_on_what_the_lab_runs_on() -> None:
 
 def test_the_tests_run_on_what_the_lab_runs_on() -> None:
     assert set(locked("run")) <= set(locked("dev"))
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "requirements").glob("js-genai-*")), ids=lambda folder: folder.name)
+def test_a_lock_of_npms_fits_its_package_and_holds_no_addresses_to_install_from(folder: Path) -> None:
+    wanted = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    packages = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+
+    asked = wanted["dependencies"] | wanted.get("optionalDependencies", {})
+    assert wanted["dependencies"]["@google/genai"] == folder.name.removeprefix("js-genai-")
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in asked} == asked
+    assert not [name for name, one in packages.items() if "resolved" in one]

@@ -1,0 +1,64 @@
+// @google/genai as it comes, told of every end that there is: a JSON line each.
+//
+//   node closes.mjs FOLDER URL CODE...
+//
+// FOLDER holds its node_modules. The server ends a session as its model's name says in the setup, and as a text says
+// later. The SDK tells of an end by callbacks alone; what a promise does is beside that.
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const [folder, baseUrl, ...codes] = process.argv.slice(2);
+const require = createRequire(`${folder}/`);
+const { GoogleGenAI, Modality } = await import(pathToFileURL(require.resolve("@google/genai")));
+const release = require("./package.json").dependencies["@google/genai"];
+
+const SETTLED_MS = 1500;
+const NOTHING = "nothing";
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function worded(error) {
+  return `${error?.constructor?.name ?? typeof error}: ${error?.message ?? error}`;
+}
+
+async function settled(promise) {
+  return Promise.race([
+    promise.then((value) => ({ value, said: "no error" }), (error) => ({ said: worded(error) })),
+    pause(SETTLED_MS).then(() => ({ said: "never settles" })),
+  ]);
+}
+
+function send(session) {
+  try {
+    session.sendRealtimeInput({ text: "late" });
+    return "no error";
+  } catch (error) {
+    return worded(error);
+  }
+}
+
+async function row(phase, wish, by, code) {
+  const ends = [];
+  const callbacks = {
+    onmessage: () => {},
+    onerror: (event) => ends.push(`onerror: ${event?.message ?? event?.type}`),
+    onclose: (event) => ends.push(`onclose: ${event.code}`),
+  };
+  const client = new GoogleGenAI({ apiKey: "any", httpOptions: { baseUrl } });
+  const config = { responseModalities: [Modality.AUDIO] };
+  const connected = await settled(client.live.connect({ model: phase === "setup" ? wish : "m", config, callbacks }));
+  let sender = "-";
+  if (connected.value !== undefined) {
+    if (by === "us") connected.value.close();
+    else if (phase === "open") connected.value.sendRealtimeInput({ text: wish });
+    await pause(SETTLED_MS);
+    sender = send(connected.value);
+  }
+  return { phase, code, by, connect: connected.said, reader: ends.join(", ") || NOTHING, sender };
+}
+
+const asked = ["setup", "open"].flatMap((phase) => codes.map((code) => [phase, `end ${code}`, "server", Number(code)]));
+asked.push(["setup", "vanish", "network", 1006], ["open", "vanish", "network", 1006], ["open", "", "us", 1000]);
+for (const found of await Promise.all(asked.map((one) => row(...one)))) {
+  console.log(JSON.stringify({ event: "row", release, ...found }));
+}
+process.exit(0);
