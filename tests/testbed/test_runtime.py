@@ -82,9 +82,13 @@ FORKED = """
 import os, time
 from lab.testbed.runtime import runtime_folder
 with runtime_folder() as folder:
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
+        os.write(writing, b"I run")
         time.sleep(600)
+    # Until a fork has run for the first time it holds all that its owner held, whatever it does then.
+    os.read(reading, 8)
     print(folder, child, flush=True)
     os.kill(os.getpid(), 9)
 """
