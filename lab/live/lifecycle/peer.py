@@ -1,10 +1,12 @@
 """A server that ends a session as it is told: in the setup by its model's name, later by a text.
 
-``end 1011`` sends that close frame, ``vanish`` ends TCP without one, ``silence`` gets no answer; anything else is
-answered, a setup in a binary frame and a text in a text frame.
+``end 1011`` sends that close frame, ``say 1011`` sends it and keeps TCP open, ``vanish`` ends TCP without one,
+``silence`` gets no answer; anything else is answered, a setup in a binary frame and a text in a text frame.
 """
 
+import asyncio
 import contextlib
+import functools
 import ssl as tls
 from collections.abc import AsyncIterator
 
@@ -19,8 +21,13 @@ SAYS = ServerMessage(server_content=ServerContent(output_transcription=Transcrip
 
 
 def end(code: int) -> str:
-    """The text that asks for a close frame."""
+    """The text that asks for a close frame, and TCP's end behind it."""
     return f"end {code}"
+
+
+def say(code: int) -> str:
+    """The text that asks for a close frame alone: TCP stays open, and the server reads no more."""
+    return f"say {code}"
 
 
 @contextlib.asynccontextmanager
@@ -30,12 +37,18 @@ async def peer(ssl: tls.SSLContext | None = None) -> AsyncIterator[str]:
     Args:
         ssl: Its certificate, for clients that speak to nobody without.
     """
-    async with serve(_talk, "127.0.0.1", 0, ping_interval=None, close_timeout=1, compression=None, ssl=ssl) as server:
+    kept: list[asyncio.Transport] = []
+    talk = functools.partial(_talk, kept)
+    async with serve(talk, "127.0.0.1", 0, ping_interval=None, close_timeout=1, compression=None, ssl=ssl) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        yield f"{'ws' if ssl is None else 'wss'}://127.0.0.1:{port}"
+        try:
+            yield f"{'ws' if ssl is None else 'wss'}://127.0.0.1:{port}"
+        finally:
+            for transport in kept:
+                transport.abort()
 
 
-async def _talk(connection: ServerConnection) -> None:
+async def _talk(kept: list[asyncio.Transport], connection: ServerConnection) -> None:
     with contextlib.suppress(ConnectionClosed):
         async for data in connection:
             message = wire.parse_client(data)
@@ -44,6 +57,11 @@ async def _talk(connection: ServerConnection) -> None:
                 connection.transport.abort()
             elif wish.startswith("end "):
                 await connection.close(int(wish.removeprefix("end ")), "as told")
+            elif wish.startswith("say "):
+                connection.protocol.send_close(int(wish.removeprefix("say ")), "as told")
+                connection.send_data()
+                connection.transport.pause_reading()  # an answer that is read would end TCP
+                kept.append(connection.transport)
             elif wish == SILENCE:
                 continue
             elif isinstance(message, Setup):
