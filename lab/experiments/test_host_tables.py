@@ -4,15 +4,15 @@ Topology: a job with its host, and a remote, over framed TCP and over WebSocket 
 
 Prediction: the repaired host tells every end with its reason and error, before its transport goes; without a session it
 answers at once, and under a simulation it serves until the verdict. Each published defect, alone, is wrong in the cases
-that it is about, and in no other.
+that it is about, each in the way that was published.
 
 Look at: the rows themselves; ``lab/host/tables/`` says how each is measured.
 """
 
 import pytest
 
-from lab.host.machine.reasons import TOLD
-from lab.host.machine.variant import REPAIRED
+from lab.host.machine.variant import REPAIRED, VARIANTS
+from lab.host.protocol.messages import CloseReason
 from lab.host.tables import Row, host_rows
 from lab.host.tables.rows import Question
 from lab.host.tables.stage import CARRIERS, REQUEST_S, SESSION_END_S
@@ -27,11 +27,19 @@ def test_every_repair_holds_and_every_defect_shows(rows: list[Row]) -> None:
     assert [row for row in rows if not row.ok] == []
     assert {row.transport for row in rows} == {carrier.name for carrier in CARRIERS}
     assert {row.question for row in rows} == set(Question)
+    assert {row.variant for row in rows if row.defective} == set(VARIANTS) - {REPAIRED.name}
+
+
+def test_both_carriers_show_the_same(rows: list[Row]) -> None:
+    def cases(carrier: str) -> list[tuple[str, str, bool]]:
+        return [(row.case, row.variant, row.right) for row in rows if row.transport == carrier]
+
+    assert cases("tcp") == cases("websocket") != []
 
 
 def test_every_reason_is_told_by_the_repaired_host_and_none_by_the_silent_one(rows: list[Row]) -> None:
     repaired = {row.seen.partition(":")[0] for row in rows if row.case.startswith("ended by") and row.right}
-    assert {reason.name for reason in TOLD.values()} <= repaired
+    assert {reason.name for reason in CloseReason} == repaired
     assert {row.seen for row in rows if row.variant == "no session_closed" and row.case.startswith("ended by")} == {
         "not told"
     }

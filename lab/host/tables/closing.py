@@ -2,13 +2,16 @@
 
 import asyncio
 
-from lab.host.machine.host import SESSION_OVER
+from lab.host.machine.commands import Outcome
+from lab.host.machine.host import DRAIN_S, SESSION_OVER
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.variant import REPAIRED, VARIANTS, Variant
 from lab.host.protocol.codec import Codec
 from lab.host.protocol.messages import (
     AgentFalseInterruption,
+    CloseReason,
     ErrorTold,
+    EventBody,
     Ping,
     RunInput,
     SessionClosed,
@@ -16,14 +19,20 @@ from lab.host.protocol.messages import (
 )
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.tables.rows import Question, Row
-from lab.host.tables.stage import REQUEST_S, ROOM, SOON_S, Carrier, staged
+from lab.host.tables.stage import ROOM, SOON_S, Carrier, staged
 
 ENDINGS = (
-    *(Ending(cause) for cause in EndCause if cause is not EndCause.ERROR),
-    Ending(EndCause.ERROR, "the model's service is not there"),
-    Ending("a later version's word"),
+    (Ending(EndCause.JOB_SHUTDOWN), CloseReason.JOB_SHUTDOWN),
+    (Ending(EndCause.PARTICIPANT_DISCONNECTED), CloseReason.PARTICIPANT_DISCONNECTED),
+    (Ending(EndCause.USER_INITIATED), CloseReason.USER_INITIATED),
+    (Ending(EndCause.TASK_COMPLETED), CloseReason.COMPLETED),
+    (Ending(EndCause.ERROR, "the model's service is not there"), CloseReason.ERROR),
+    (Ending("a later version's word"), CloseReason.UNKNOWN),
 )
-"""Every reason that can be told, the unknown one too."""
+"""How a session may end, and how that has to be told: the description's words, not the code's."""
+
+LAST = AgentFalseInterruption(resumed=True)
+"""What happens last in a session, before its end."""
 
 BEHIND = 200
 """Events that are queued when a session ends."""
@@ -32,52 +41,63 @@ BEHIND = 200
 async def closing(carrier: Carrier) -> list[Row]:
     """The rows of one carrier."""
     silent, kept, released = VARIANTS["no session_closed"], VARIANTS["closed session kept"], VARIANTS["released"]
-    rows = [await _told(carrier, variant, ending) for ending in ENDINGS for variant in (REPAIRED, silent, released)]
-    rows += [await _in_order(carrier, variant) for variant in (REPAIRED, silent)]
-    rows += [await _waiting(carrier, variant) for variant in (REPAIRED, kept)]
-    return [*rows, await _old_remote(carrier), await _twice(carrier)]
+    variants = (REPAIRED, silent, released)
+    rows = [await told(carrier, variant, *ending) for ending in ENDINGS for variant in variants]
+    rows += [await in_order(carrier, variant) for variant in (REPAIRED, silent)]
+    rows += [await waiting(carrier, variant) for variant in (REPAIRED, kept)]
+    return [*rows, await old_remote(carrier), await twice(carrier)]
 
 
-async def _told(carrier: Carrier, variant: Variant, ending: Ending) -> Row:
+async def told(carrier: Carrier, variant: Variant, ending: Ending, reason: CloseReason) -> Row:
+    """A session ends, and its host with it; a defective host tells all but that.
+
+    Args:
+        carrier: What is between host and remote.
+        variant: The host's.
+        ending: How the session ends.
+        reason: How that has to be told.
+    """
     async with staged(carrier, variant) as stage:
         agent = ScriptedAgent("s1", ROOM)
         stage.job.start_session(agent)
-        agent.tell(AgentFalseInterruption(resumed=True))
+        agent.tell(LAST)
         began = asyncio.get_running_loop().time()
         agent.end(ending.cause, ending.error)
         stage.job.shutdown()
         await stage.over()
         after_s = asyncio.get_running_loop().time() - began
-        wanted = [AgentFalseInterruption(resumed=True), SessionClosed(ending.reason, ending.error)]
-        right = stage.events == wanted
+        right = stage.events == [LAST, SessionClosed(reason, ending.error)] and after_s < DRAIN_S
+        shows = stage.events == [LAST] and stage.remote.closed is None and after_s < DRAIN_S
         seen = _word(stage.remote.closed)
     return Row(
         Question.CLOSING, f"ended by {ending.cause}", variant.name, carrier.name, seen, after_s, right,
-        not variant.tells_closed,
+        not variant.tells_closed, shows,
     )  # fmt: skip
 
 
-async def _in_order(carrier: Carrier, variant: Variant) -> Row:
+async def in_order(carrier: Carrier, variant: Variant) -> Row:
     """All that is queued is written before the transport goes, the end last."""
     async with staged(carrier, variant) as stage:
         agent = ScriptedAgent("s1", ROOM)
         stage.job.start_session(agent)
-        said = [UserInputTranscribed(f"{number} " + 1000 * "x") for number in range(BEHIND)]
+        said: list[EventBody] = [UserInputTranscribed(f"{number} " + 1000 * "x") for number in range(BEHIND)]
         for body in said:
             agent.tell(body)
         agent.end(EndCause.TASK_COMPLETED)
         stage.job.shutdown()
         await stage.over()
-        right = stage.events[:-1] == said and isinstance(stage.events[-1], SessionClosed)
-        seen = f"{len(stage.events)} events, the last one {type(stage.events[-1]).__name__}"
+        right = stage.events == [*said, SessionClosed(CloseReason.COMPLETED)]
+        shows = stage.events == said
+        last = type(stage.events[-1]).__name__ if stage.events else "nothing"
+        seen = f"{len(stage.events)} events, the last one {last}"
     return Row(
         Question.CLOSING, f"ended behind {BEHIND} queued events", variant.name, carrier.name, seen, None, right,
-        not variant.tells_closed,
+        not variant.tells_closed, shows,
     )  # fmt: skip
 
 
-async def _waiting(carrier: Carrier, variant: Variant) -> Row:
-    """A request that a session has when it ends is answered, not left to its time-out."""
+async def waiting(carrier: Carrier, variant: Variant) -> Row:
+    """A request that a session has when it ends is answered; a defective host leaves it to its time-out."""
     async with staged(carrier, variant) as stage:
         agent = ScriptedAgent("s1", ROOM)
         stage.job.start_session(agent)
@@ -88,14 +108,15 @@ async def _waiting(carrier: Carrier, variant: Variant) -> Row:
                 await asyncio.sleep(0.001)
         agent.end(EndCause.PARTICIPANT_DISCONNECTED)
         _, word, took_s = await asking
-    right = word == SESSION_OVER and took_s < REQUEST_S
+    right = word == SESSION_OVER and carrier.at_once(took_s)
+    shows = word == Outcome.TIMED_OUT.value and carrier.sat_out(took_s, carrier.request_s)
     return Row(
         Question.CLOSING, "ended while a request waits", variant.name, carrier.name, word, took_s, right,
-        not variant.detaches_closed,
+        not variant.detaches_closed, shows,
     )  # fmt: skip
 
 
-async def _old_remote(carrier: Carrier) -> Row:
+async def old_remote(carrier: Carrier) -> Row:
     """A remote that does not know the event ignores it, and goes on."""
     async with staged(carrier, codec=Codec(session_closed=False)) as stage:
         agent = ScriptedAgent("s1", ROOM)
@@ -108,7 +129,8 @@ async def _old_remote(carrier: Carrier) -> Row:
     return Row(Question.CLOSING, "an old remote", REPAIRED.name, carrier.name, seen, took_s, right, False)
 
 
-async def _twice(carrier: Carrier) -> Row:
+async def twice(carrier: Carrier) -> Row:
+    """The first end is told, and no second one."""
     async with staged(carrier) as stage:
         agent = ScriptedAgent("s1", ROOM)
         stage.job.start_session(agent)
@@ -118,12 +140,12 @@ async def _twice(carrier: Carrier) -> Row:
         stage.job.shutdown()
         await stage.over()
         ends = [body for body in stage.events if isinstance(body, SessionClosed | ErrorTold)]
-        right = len(ends) == 1 and stage.remote.closed is not None and stage.remote.closed.error == "the first"
+        right = ends == [SessionClosed(CloseReason.ERROR, "the first")]
     seen = f"told {len(ends)} time"
     return Row(Question.CLOSING, "closed twice", REPAIRED.name, carrier.name, seen, None, right, False)
 
 
-def _word(told: SessionClosed | None) -> str:
-    if told is None:
+def _word(closed: SessionClosed | None) -> str:
+    if closed is None:
         return "not told"
-    return told.reason.name + (f": {told.error}" if told.error else "")
+    return closed.reason.name + (f": {closed.error}" if closed.error else "")

@@ -33,12 +33,15 @@ class Row:
     """Whether it is what the repairs promise."""
 
     defective: bool
-    """Whether this variant has the defect that the case is about: then it has to be wrong."""
+    """Whether this variant has the defect that the case is about."""
+
+    shows: bool = False
+    """Of such a variant, whether what was seen is that defect, and not another one."""
 
     @property
     def ok(self) -> bool:
         """Whether the variant did what its label says."""
-        return self.right is not self.defective
+        return self.shows and not self.right if self.defective else self.right
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -51,5 +54,6 @@ class Row:
             "after_s": None if self.after_s is None else round(self.after_s, 4),
             "right": self.right,
             "defective": self.defective,
+            "shows": self.shows,
             "ok": self.ok,
         }

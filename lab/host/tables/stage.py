@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lab.host.machine.commands import Outcome
+from lab.host.machine.host import DRAIN_S
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.codec import Codec
 from lab.host.protocol.messages import Answer, Ask, EventBody, Finalized, Message, Response, Verdict
@@ -31,9 +32,20 @@ SOON_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """How messages are carried."""
+    """How messages are carried, and how long one is waited for."""
 
     name: str
+    request_s: float = REQUEST_S
+    session_end_s: float = SESSION_END_S
+    drain_s: float = DRAIN_S
+
+    def at_once(self, took_s: float) -> bool:
+        """Whether a request did not wait for its time-out."""
+        return took_s < self.request_s
+
+    def sat_out(self, took_s: float, timeout_s: float) -> bool:
+        """Whether somebody waited for all of a time-out, and not for much longer than that."""
+        return 0.99 * timeout_s <= took_s < timeout_s + SOON_S
 
     @contextlib.asynccontextmanager
     async def pair(self, theirs: Codec | None = None) -> AsyncIterator[tuple[Transport, Transport]]:
@@ -54,26 +66,57 @@ WEBSOCKET = Carrier("websocket")
 CARRIERS = (TCP, WEBSOCKET)
 
 
-class Refusing:
-    """A transport that stands and takes no verdict, as a room's byte stream to somebody who cannot be reached.
+class Through:
+    """A transport that is another one in all but what a case changes.
 
     Args:
-        inner: What carries all else.
+        inner: The other one.
     """
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self.claim = inner.claim
-        self.flush = inner.flush
-        self.receive = inner.receive
         self.close = inner.close
         self.abort = inner.abort
 
     def put(self, message: Message) -> None:
         """See ``Transport``."""
+        self._inner.put(message)
+
+    async def flush(self) -> None:
+        """See ``Transport``."""
+        await self._inner.flush()
+
+    async def receive(self) -> Message:
+        """See ``Transport``."""
+        return await self._inner.receive()
+
+
+class Refusing(Through):
+    """Stands and takes no verdict, as a room's byte stream to somebody who cannot be reached."""
+
+    def put(self, message: Message) -> None:
+        """See ``Transport``."""
         if isinstance(message, Response) and isinstance(message.answer, Finalized):
             raise Undeliverable("nobody takes it")
-        self._inner.put(message)
+        super().put(message)
+
+
+class Holding(Through):
+    """Writes what is put, and says so only when it is let: its host drains until then."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.let = asyncio.Event()
+
+    async def flush(self) -> None:
+        """See ``Transport``."""
+        await self.let.wait()
+        await super().flush()
+
+
+Wrap = Callable[[Transport], Transport]
+"""What a case makes of a transport."""
 
 
 @dataclass(slots=True)
@@ -94,12 +137,15 @@ class Stage:
     judged: list[Verdict] = field(default_factory=list)
     """What the user's code was asked to judge."""
 
+    request_s: float = REQUEST_S
+    """How long a request waits."""
+
     async def ask(self, ask: Ask) -> tuple[Answer | None, str, float]:
         """A request: its answer or None, what to write of it, and how long it took."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            answer = await self.remote.request(ask, timeout_s=REQUEST_S)
+            answer = await self.remote.request(ask, timeout_s=self.request_s)
         except RequestFailed as failed:
             word = failed.outcome.value if failed.outcome is Outcome.TIMED_OUT else failed.why
             return None, word, loop.time() - began
@@ -126,7 +172,7 @@ async def staged(
     *,
     simulated: bool = False,
     verdict: Verdict | None = None,
-    refusing: bool = False,
+    wrap: Wrap = lambda ours: ours,
     codec: Codec | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
@@ -137,7 +183,7 @@ async def staged(
         variant: The job's and its host's.
         simulated: Whether the remote is a simulator.
         verdict: What the user's code says at the end.
-        refusing: Whether the host's transport takes no verdict.
+        wrap: What is made of the host's transport.
         codec: The remote's set.
         options: Of the job.
     """
@@ -155,10 +201,10 @@ async def staged(
             if room == ROOM:
                 ours.abort()
 
-        wanted: dict[str, Any] = {"on_simulation_end": judge, "session_end_timeout_s": SESSION_END_S} | options
-        carried = Refusing(ours) if refusing else ours
-        job = Job(ROOM, carried, simulated=simulated, delete_room=delete, variant=variant, **wanted)
-        stage = Stage(job, RemoteSession(theirs), theirs, [], deleted, judged)
+        usual = {"session_end_timeout_s": carrier.session_end_s, "drain_s": carrier.drain_s}
+        wanted: dict[str, Any] = {"on_simulation_end": judge, **usual, **options}
+        job = Job(ROOM, wrap(ours), simulated=simulated, delete_room=delete, variant=variant, **wanted)
+        stage = Stage(job, RemoteSession(theirs), theirs, [], deleted, judged, carrier.request_s)
         reading = asyncio.get_running_loop().create_task(_read(stage))
         try:
             yield stage

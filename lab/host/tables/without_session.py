@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 
+from lab.host.machine.commands import Outcome
 from lab.host.machine.host import NO_SESSION
 from lab.host.machine.reasons import EndCause
 from lab.host.machine.variant import REPAIRED, VARIANTS, Variant
@@ -11,7 +12,7 @@ from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import Transport
 from lab.host.tables.rows import Question, Row
-from lab.host.tables.stage import REQUEST_S, ROOM, SOON_S, Carrier, Stage, staged
+from lab.host.tables.stage import ROOM, SOON_S, Carrier, Stage, staged
 
 ASKS: tuple[m.Ask, ...] = (
     m.Ping(), m.GetChatHistory(), m.RunInput("hello"), m.GetAgentInfo(), m.GetSessionState(), m.GetRtcStats(),
@@ -19,25 +20,37 @@ ASKS: tuple[m.Ask, ...] = (
 )  # fmt: skip
 """Every request that needs a session."""
 
+CLOSED_SESSION = "answered by the closed session"
+REFUSED_TURN = "The session is closed."
+"""What a closed session itself says to a turn; to all else it answers."""
+
+BEFORE, AFTER = "before any session", "after it closed"
+
 
 async def without_session(carrier: Carrier) -> list[Row]:
     """The rows of one carrier."""
     dropped, kept, released = VARIANTS["requests dropped"], VARIANTS["closed session kept"], VARIANTS["released"]
     return [
-        *await _asked(carrier, REPAIRED, "before any session"),
-        *await _asked(carrier, dropped, "before any session"),
-        *await _asked(carrier, REPAIRED, "after it closed"),
-        *await _asked(carrier, kept, "after it closed"),
-        *await _asked(carrier, released, "after it closed"),
-        await _again(carrier, REPAIRED),
-        await _throughout(carrier),
-        await _elsewhere(carrier),
+        *await asked(carrier, REPAIRED, BEFORE),
+        *await asked(carrier, dropped, BEFORE),
+        *await asked(carrier, REPAIRED, AFTER),
+        *await asked(carrier, kept, AFTER),
+        *await asked(carrier, released, AFTER),
+        await again(carrier, REPAIRED),
+        await throughout(carrier),
+        await elsewhere(carrier),
     ]
 
 
-async def _asked(carrier: Carrier, variant: Variant, when: str) -> list[Row]:
-    """Each request, all at once."""
-    closes = when == "after it closed"
+async def asked(carrier: Carrier, variant: Variant, when: str) -> list[Row]:
+    """Each request, all at once.
+
+    Args:
+        carrier: What is between host and remote.
+        variant: The host's.
+        when: ``BEFORE`` a session began, or ``AFTER`` it closed.
+    """
+    closes = when == AFTER
     async with staged(carrier, variant) as stage:
         if closes:
             agent = ScriptedAgent("s1", ROOM)
@@ -48,19 +61,34 @@ async def _asked(carrier: Carrier, variant: Variant, when: str) -> list[Row]:
     return [
         Row(
             Question.WITHOUT_SESSION, f"{type(ask).__name__} {when}", variant.name, carrier.name,
-            _word(answer, word), took_s, word == NO_SESSION and took_s < REQUEST_S, defective,
+            _word(answer, word), took_s, word == NO_SESSION and carrier.at_once(took_s), defective,
+            _by_closed(ask, answer, word) if closes else _dropped(carrier, word, took_s),
         )
         for ask, (answer, word, took_s) in zip(ASKS, answers, strict=True)
     ]  # fmt: skip
 
 
+def _dropped(carrier: Carrier, word: str, took_s: float) -> bool:
+    """The defect of a host that answers nothing without a session."""
+    return word == Outcome.TIMED_OUT.value and carrier.sat_out(took_s, carrier.request_s)
+
+
+def _by_closed(ask: m.Ask, answer: m.Answer | None, word: str) -> bool:
+    """The defect of a host that keeps a closed session: that one answers, and its state is none."""
+    if isinstance(ask, m.RunInput):
+        return word == REFUSED_TURN
+    if isinstance(ask, m.GetSessionState):
+        return isinstance(answer, m.SessionState) and answer.agent_state.value == 0
+    return answer is not None
+
+
 def _word(answer: m.Answer | None, word: str) -> str:
     if isinstance(answer, m.SessionState):
-        return f"answered by the closed session: state {answer.agent_state.value}"
-    return word if answer is None else "answered by the closed session"
+        return f"{CLOSED_SESSION}: state {answer.agent_state.value}"
+    return word if answer is None else CLOSED_SESSION
 
 
-async def _again(carrier: Carrier, variant: Variant) -> Row:
+async def again(carrier: Carrier, variant: Variant) -> Row:
     """A session that takes a closed one's place is used from the next request on."""
     async with staged(carrier, variant) as stage:
         first, second = ScriptedAgent("s1", ROOM), ScriptedAgent("s2", ROOM)
@@ -74,7 +102,7 @@ async def _again(carrier: Carrier, variant: Variant) -> Row:
     return Row(Question.WITHOUT_SESSION, "registered again", variant.name, carrier.name, seen, None, right, False)
 
 
-async def _throughout(carrier: Carrier) -> Row:
+async def throughout(carrier: Carrier) -> Row:
     """A request that came before its session was replaced is answered by that one."""
     async with staged(carrier) as stage:
         first, second = ScriptedAgent("s1", ROOM, {"who?": "s1"}), ScriptedAgent("s2", ROOM, {"who?": "s2"})
@@ -95,7 +123,7 @@ async def _throughout(carrier: Carrier) -> Row:
     )  # fmt: skip
 
 
-async def _elsewhere(carrier: Carrier) -> Row:
+async def elsewhere(carrier: Carrier) -> Row:
     """A session in another room has a host of its own, and the job's remote hears nothing of it."""
     ends: list[Transport] = []
 

@@ -1,0 +1,65 @@
+"""Cases of a simulation's end; all of them: ``lab/experiments/test_host_tables.py``."""
+
+import pytest
+
+from lab.host.machine.host import CLOSING
+from lab.host.machine.remote import TRANSPORT_CLOSED
+from lab.host.machine.variant import REPAIRED, VARIANTS
+from lab.host.tables.finalizing import (
+    USERS,
+    after_shutdown,
+    deletes,
+    hangs_up,
+    says_nothing,
+    undeliverable,
+    while_draining,
+)
+from lab.host.tables.stage import TCP, WEBSOCKET
+from tests.host.tables.cases import HASTY, deaf_host, done
+
+
+def test_the_verdict_comes_after_the_agent_has_hung_up() -> None:
+    row = done(hangs_up(WEBSOCKET, REPAIRED, USERS))
+
+    assert (row.ok, row.seen) == (True, f"verdict: {USERS.reason}")
+
+
+def test_a_finalize_that_is_dropped_waits_out_its_time_out() -> None:
+    row = done(hangs_up(HASTY, VARIANTS["finalize dropped"], USERS))
+
+    assert (row.ok, row.seen) == (True, "no answer in time")
+
+
+def test_a_shutdown_at_once_leaves_nobody_to_ask() -> None:
+    row = done(hangs_up(TCP, VARIANTS["shutdown at once"], USERS))
+
+    assert (row.ok, row.right, row.seen in {CLOSING, TRANSPORT_CLOSED}) == (True, False, True)
+
+
+def test_a_host_that_does_nothing_at_all_has_not_that_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf_host(monkeypatch)
+
+    row = done(undeliverable(HASTY, VARIANTS["lost verdict waited for"]))
+    assert (row.right, row.ok) == (False, False)
+
+
+def test_a_room_that_goes_at_once_takes_the_simulator_with_it() -> None:
+    row = done(deletes(TCP, VARIANTS["room deleted at once"]))
+
+    assert (row.ok, row.seen) == (True, "asked for the verdict 0 times, deleted 1 times, not told")
+
+
+def test_a_lost_verdict_that_is_waited_for_is_waited_for_until_the_time_out() -> None:
+    row = done(undeliverable(HASTY, VARIANTS["lost verdict waited for"]))
+
+    assert (row.ok, row.right) == (True, False)
+
+
+def test_too_late_is_told_by_a_host_that_drains_and_then_by_the_transports_end() -> None:
+    rows = [done(while_draining(TCP)), done(after_shutdown(TCP))]
+
+    assert [(row.ok, row.seen) for row in rows] == [(True, CLOSING), (True, TRANSPORT_CLOSED)]
+
+
+def test_a_simulator_that_says_nothing_is_waited_for() -> None:
+    assert done(says_nothing(HASTY)).ok
