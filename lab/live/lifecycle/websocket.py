@@ -1,4 +1,8 @@
-"""A wire on websockets."""
+"""A wire on websockets, by the client's tapped connection.
+
+A close frame that has been read is the end, whatever TCP does: a server that keeps TCP open, or whose FIN is lost, has
+still said its last. websockets tells of an end when TCP is over, so that TCP is ended from here.
+"""
 
 import asyncio
 import contextlib
@@ -7,16 +11,20 @@ import ssl as tls
 from collections.abc import Callable
 from typing import Any
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidState, InvalidStatus
 from websockets.protocol import State
 
+from lab.live.client.link import Address
+from lab.live.client.outcomes import CONNECT_OPTIONS
+from lab.live.client.tap import TappedConnection
 from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, WireEnded
+
+OPEN_S = 10.0
+"""How long the server's part in the handshake is awaited, which is websockets' own measure."""
 
 ANSWER_S = 2.0
 """How long the answer to a close is awaited. Release has 5 s in all, and an answer takes a round trip."""
-
-Address = tuple[str, int]
 
 
 class WebSocketWire:
@@ -37,23 +45,19 @@ class WebSocketWire:
     ) -> None:
         self._url = url
         self._ssl = ssl
-        self._connected = connected
-        self._connection: ClientConnection | None = None
+        self._ears = _Ears(connected)
+        self._connection: _Connection | None = None
         self._left = False
 
     async def open(self) -> None:
         """Connect. See ``Wire``."""
-        options: dict[str, Any] = {} if self._ssl is None else {"ssl": self._ssl}
+        options = CONNECT_OPTIONS | {"open_timeout": OPEN_S} | ({} if self._ssl is None else {"ssl": self._ssl})
         try:
             await connect(
                 self._url,
                 create_connection=self._make,  # type: ignore[arg-type]  # it is called, never subclassed
                 proxy=None,
                 compression=None,
-                ping_interval=None,
-                close_timeout=None,
-                max_queue=None,
-                max_size=None,
                 **options,
             )
         except InvalidStatus as error:
@@ -64,24 +68,25 @@ class WebSocketWire:
 
     async def receive(self) -> str | bytes:
         """The next message."""
+        connection = self._open()
         try:
-            return await self._open().recv()
-        except ConnectionClosed as error:
-            raise self._ended(error) from None
+            return await connection.recv()
+        except ConnectionClosed:
+            raise _ended(connection) from None
 
     async def send(self, data: bytes) -> None:
         """Write a text message."""
         connection = self._open()
         try:
             await connection.send(data.decode("utf-8"))
-        except ConnectionClosed as error:
-            raise self._ended(error) from None
+        except ConnectionClosed:
+            raise _ended(connection) from None
         if connection.protocol.state is State.CLOSED:
             # It ended while this waited for the kernel to take it, which websockets says nothing about.
-            raise self._ended(connection.protocol.close_exc)
+            raise _ended(connection)
 
     async def cancel(self, code: int, reason: str) -> None:
-        """Close, and await the answer and the end of TCP, also where the server's close came first.
+        """Close, and await the answer, also where the server's close came first.
 
         The deadline is not websockets' own, which begins when the kernel has taken what was written before: on a dead
         path that is never.
@@ -106,7 +111,7 @@ class WebSocketWire:
         connection = self._connection
         if connection is None or not hasattr(connection, "transport") or self._left:
             return
-        self._left = True
+        self._left = connection.aborted = True
         with contextlib.suppress(InvalidState, RuntimeError):  # no WebSocket yet, or over; a closed loop
             connection.protocol.send_close(code, reason)
             connection.send_data()
@@ -116,31 +121,43 @@ class WebSocketWire:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing can be asked of it
             connection.transport.abort()
 
-    def _make(self, *arguments: Any, **options: Any) -> ClientConnection:
-        self._connection = _Noting(self._connected, *arguments, **options)
+    def _make(self, *arguments: Any, **options: Any) -> "_Connection":
+        self._connection = _Connection(self._ears, *arguments, **options)
         return self._connection
 
-    def _open(self) -> ClientConnection:
+    def _open(self) -> "_Connection":
         assert self._connection is not None, "open() comes first"
         return self._connection
 
-    def _ended(self, error: ConnectionClosed) -> WireEnded:
-        if error.rcvd is not None:
-            by = Party.US if error.rcvd_then_sent is False else Party.SERVER
-            return WireEnded(Closure(by, error.rcvd.code, error.rcvd.reason))
-        ours = self._left or error.sent is not None
-        return WireEnded(Closure(Party.US if ours else Party.NETWORK, ABNORMAL))
+
+class _Ears:
+    """Hears of a connection's beginning alone."""
+
+    def __init__(self, connected: Callable[[Address, Address], None] | None) -> None:
+        self._connected = connected
+
+    def connected(self, local: Address, remote: Address) -> None:
+        if self._connected is not None:
+            self._connected(local, remote)
+
+    def heard(self, at: float) -> None:
+        pass
+
+    def pong(self, sent_at: float, at: float) -> None:
+        pass
 
 
-class _Noting(ClientConnection):
-    """Tells its addresses."""
+class _Connection(TappedConnection):
+    """Over when a close frame has been read, or what is no frame."""
 
-    def __init__(self, connected: Callable[[Address, Address], None] | None, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._tell = connected
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.protocol.close_rcvd is not None or self.protocol.parser_exc is not None:
+            self.transport.abort()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        if self._tell is not None:
-            ours, theirs = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
-            self._tell((ours[0], ours[1]), (theirs[0], theirs[1]))
+
+def _ended(connection: _Connection) -> WireEnded:
+    ending, wrong = connection.ending, connection.protocol.parser_exc
+    if ending.code is None and wrong is not None and not isinstance(wrong, EOFError):
+        return WireEnded(Closure(Party.NETWORK, ABNORMAL, str(wrong)))  # it was no frame; the answer to it is no close
+    return WireEnded(Closure(Party(ending.by), ABNORMAL if ending.code is None else ending.code, ending.reason))

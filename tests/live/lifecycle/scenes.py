@@ -5,10 +5,11 @@ import gc
 import weakref
 from collections.abc import Awaitable, Callable
 
+from lab.live.client.link import Address
 from lab.live.lifecycle import LAB, LiveSession, Variant
 from lab.live.lifecycle.peer import peer
 from lab.live.lifecycle.service import Service
-from lab.live.lifecycle.websocket import Address, WebSocketWire
+from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol.messages import Setup
 
 DEADLINE_S = 5.0

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,7 +21,7 @@ from lab.live.lifecycle.endings import (
     SetupRefused,
     UnexpectedClosure,
 )
-from lab.live.lifecycle.peer import SILENCE, VANISH, end, peer
+from lab.live.lifecycle.peer import SILENCE, VANISH, end, peer, say
 from lab.live.lifecycle.service import Service
 from lab.live.lifecycle.stream import Stream
 from lab.live.lifecycle.websocket import WebSocketWire
@@ -238,11 +238,12 @@ def test_a_session_that_is_connected_is_not_connected_again() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("wish", [end, say], ids=["and TCP ends", "and TCP stays open"])
 @pytest.mark.parametrize("code", [1000, 1001, 1008, 1011])
-def test_the_servers_close_is_told_with_its_code_to_reader_and_sender(code: int) -> None:
+def test_the_servers_close_is_told_with_its_code_to_reader_and_sender(code: int, wish: Callable[[int], str]) -> None:
     async def scene(url: str) -> None:
         session = await opened(url)
-        await session.send_text(end(code))
+        await session.send_text(wish(code))
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(ClosedByServer) as told:
                 await anext(session.responses)

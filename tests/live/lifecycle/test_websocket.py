@@ -1,14 +1,18 @@
 """The wire on websockets, over loopback."""
 
 import asyncio
+import contextlib
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
+from websockets.http11 import Request
 from websockets.protocol import State
+from websockets.server import ServerProtocol
 
 from lab.live.lifecycle import websocket
 from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, WireEnded
-from lab.live.lifecycle.peer import SILENCE, VANISH, end
+from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
 from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import wire
 from lab.live.protocol.messages import RealtimeInput, Setup
@@ -31,6 +35,28 @@ async def ending(made: WebSocketWire) -> Closure:
                 return ended.closure
 
 
+@contextlib.asynccontextmanager
+async def raw_server(says: bytes = b"") -> AsyncIterator[str]:
+    """A server that upgrades, says these octets, and reads no more."""
+    kept: list[asyncio.Transport] = []
+
+    async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = ServerProtocol()
+        protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
+        (request,) = protocol.events_received()
+        assert isinstance(request, Request)
+        protocol.send_response(protocol.accept(request))
+        writer.writelines([*protocol.data_to_send(), says])
+        assert isinstance(writer.transport, asyncio.Transport)
+        writer.transport.pause_reading()
+        kept.append(writer.transport)
+
+    async with asyncio.timeout(4 * DEADLINE_S), await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
+        yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        for transport in kept:
+            transport.abort()
+
+
 def test_a_close_of_ours_is_ours_although_the_server_answers_it() -> None:
     async def scene(url: str) -> None:
         made = await opened(url)
@@ -45,6 +71,26 @@ def test_a_servers_close_is_the_servers() -> None:
         assert await ending(await opened(url, end(1001))) == Closure(Party.SERVER, 1001, "as told")
 
     play(scene)
+
+
+def test_a_servers_close_is_told_when_its_frame_is_read_whatever_tcp_does() -> None:
+    async def scene(url: str) -> None:
+        made = await opened(url, say(1011))
+        assert await ending(made) == Closure(Party.SERVER, 1011, "as told")
+        with pytest.raises(WireEnded):
+            await made.send(b"late")
+
+    play(scene)
+
+
+def test_what_is_no_frame_ends_it_whatever_tcp_does() -> None:
+    async def scenario() -> None:
+        async with raw_server(b"\xff\xff") as url:
+            made = WebSocketWire(url)
+            await made.open()
+            assert (await ending(made)).by is Party.NETWORK
+
+    asyncio.run(scenario())
 
 
 def test_cancelled_while_the_servers_close_is_answered_tcp_is_over_afterwards() -> None:
@@ -102,25 +148,8 @@ def test_a_server_that_never_answers_the_close_is_left_after_a_while(monkeypatch
     monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
 
     async def scenario() -> None:
-        over = asyncio.Event()
-
-        async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            from websockets.http11 import Request
-            from websockets.server import ServerProtocol
-
-            protocol = ServerProtocol()
-            protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
-            (request,) = protocol.events_received()
-            assert isinstance(request, Request)
-            protocol.send_response(protocol.accept(request))
-            writer.writelines(protocol.data_to_send())
-            writer.transport.pause_reading()  # type: ignore[attr-defined]
-            await over.wait()
-            writer.close()
-
-        async with await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            made = WebSocketWire(f"ws://127.0.0.1:{port}")
+        async with raw_server() as url:
+            made = WebSocketWire(url)
             await made.open()
             stuck = asyncio.ensure_future(made.send(bytes(64 * 2**20)))
             await asyncio.sleep(0)
@@ -129,7 +158,6 @@ def test_a_server_that_never_answers_the_close_is_left_after_a_while(monkeypatch
                 with pytest.raises(WireEnded):
                     await stuck
             assert (await ending(made)).by is Party.US
-            over.set()
 
     asyncio.run(scenario())
 
