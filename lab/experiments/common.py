@@ -78,6 +78,11 @@ def each(specs: Mapping[str, RunSpec]) -> list[Any]:
     return [pytest.param(replace(spec, name=name), id=name) for name, spec in specs.items()]
 
 
+def each_in_both(specs: Mapping[str, RunSpec]) -> list[Any]:
+    """Experiments by name, each over IPv4 and over IPv6, as test parameters."""
+    return [param for name, spec in specs.items() for param in both_families(replace(spec, name=name), name)]
+
+
 def next_copy(record: Record) -> tuple[float, float]:
     """When the first copy after the heal was predicted to leave."""
     sending = record.prediction.client.sending

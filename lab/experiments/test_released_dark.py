@@ -13,7 +13,8 @@ over 100 s (``test_orphans.py``). The server is not told before the path is back
 the orphan's end, never: the session counts against its limit until the silence limit. As published nothing is sent at
 all, so that the kernel has nothing to give up on.
 
-Look at: ``detach`` in ``server.log``, ``finished`` in ``client.log``; ``left.pcapng``.
+Look at: ``detach`` in ``server.log``, and ``status`` there: the server's own count, asked for at the end;
+``finished`` in ``client.log``; ``left.pcapng``.
 """
 
 import json
@@ -23,8 +24,8 @@ from typing import Any
 import pytest
 
 from lab.core.prediction import State
-from lab.experiments.common import FAST, PROMPT_S, each, next_copy, sysctls, within
-from lab.experiments.programs import said, states
+from lab.experiments.common import FAST, PROMPT_S, each_in_both, next_copy, sysctls, within
+from lab.experiments.programs import lines, said, states
 from lab.live.lifecycle import LAB, PUBLISHED
 from lab.live.lifecycle.endpoints import ENDPOINTS
 from lab.live.lifecycle.websocket import ANSWER_S
@@ -37,8 +38,12 @@ SAMPLED_S = 0.5
 """How late a socket's state may be seen: two of the sampler's longest waits."""
 
 
-def release(variant: str = LAB.name, **changes: object) -> RunSpec:
-    """A session that is released into the hole."""
+COUNT_S = 0.5
+"""How long before its end a run asks the server."""
+
+
+def release(variant: str = LAB.name, *, watch_s: float, **changes: object) -> RunSpec:
+    """A session that is released into the hole, and a server that is asked at the end what it has."""
     wanted = {"variant": variant, "url": f"ws://server:{PORT}{ENDPOINTS['developer-newer'].path}"}
     fields: dict[str, Any] = {
         "server": Program(("--port", str(PORT)), "lab.live.server"),
@@ -47,14 +52,15 @@ def release(variant: str = LAB.name, **changes: object) -> RunSpec:
         "profile": FAST,
         "sysctls": sysctls({"orphan_retries": 4}),
         "preload": (*Modules().preload, "lab.live.lifecycle"),
-        "actions": (Action(RELEASE_S, "client", "release"),),
+        "actions": (Action(RELEASE_S, "client", "release"), Action(watch_s - COUNT_S, "server", "status")),
+        "watch_s": watch_s,
         **changes,
     }
     return RunSpec(**fields)
 
 
 ORPHAN = {
-    "dark": release(client_state=State.FIN_WAIT_1),
+    "dark": release(client_state=State.FIN_WAIT_1, watch_s=6.0),
     "healed-too-late": release(client_state=State.FIN_WAIT_1, heal_after_s=8.0, watch_s=10.0),
 }
 HEALED = {
@@ -65,7 +71,13 @@ HEALED = {
 }
 
 
-@pytest.mark.parametrize("spec", each(ORPHAN))
+def counted(folder: Path) -> tuple[int, set[str]]:
+    """What the server had at the end: connections, and the states of its sessions."""
+    (last,) = lines(folder, "server", "status")
+    return last["connections"], set(last["sessions"].values())
+
+
+@pytest.mark.parametrize("spec", each_in_both(ORPHAN))
 def test_the_application_is_done_at_once_and_the_kernel_goes_on_when_its_socket_is_let_go(
     spec: RunSpec, record: Record, folder: Path
 ) -> None:
@@ -76,20 +88,24 @@ def test_the_application_is_done_at_once_and_the_kernel_goes_on_when_its_socket_
     (left,) = [at for at, state in states(folder) if state == "FIN_WAIT1"][:1]
     assert within(left - released, (ANSWER_S, ANSWER_S + SAMPLED_S))
     assert said(folder, "server", "detach") == []
+    assert counted(folder) == (1, {"attached"})
 
 
-@pytest.mark.parametrize("spec", each(HEALED))
+@pytest.mark.parametrize("spec", each_in_both(HEALED))
 def test_healed_in_time_the_server_has_the_close_with_the_next_copy(
     spec: RunSpec, record: Record, folder: Path
 ) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
     (detached,) = said(folder, "server", "detach", how="close frame")
     assert within(detached - PROMPT_S / 2, next_copy(record), PROMPT_S / 2), spec.name
+    assert counted(folder)[0] == 0
 
 
-@pytest.mark.parametrize("spec", each({"as-published": release(PUBLISHED.name, watch_s=6.0)}))
+@pytest.mark.parametrize("spec", each_in_both({"as-published": release(PUBLISHED.name, watch_s=6.0)}))
 def test_as_published_nothing_is_sent_and_nobody_is_ever_told(spec: RunSpec, record: Record, folder: Path) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.first_lost_s is None, spec.name
     assert said(folder, "client", "released")
     assert said(folder, "client", "finished") == said(folder, "server", "detach") == []
+    assert {state for _, state in states(folder)} == {"ESTABLISHED"}
+    assert counted(folder) == (1, {"attached"})

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     job.add_argument("--hangs-up-after", metavar="TEXT", help="the turn after which the agent ends the call")
     job.add_argument("--session-end-timeout", type=float, metavar="S", default=SESSION_END_TIMEOUT_S)
     job.add_argument("--judging", type=float, metavar="S", default=0.0, help="how long the user's verdict takes")
-    job.add_argument("--by-hand", action="store_true", help="obey lines: end (the session), shutdown (the job)")
+    job.add_argument("--by-hand", action="store_true", help="obey lines: end (the session), shutdown (the job), status")
     simulator = roles.add_parser("simulator", help="connect to a job, and play its user")
     simulator.add_argument("host")
     simulator.add_argument("port", type=int)
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     simulator.add_argument("--watch", type=float, nargs=2, metavar=("ASK_S", "LOST_S"), help="the watchdog; else none")
     simulator.add_argument("--await-close", action="store_true", help="before the verdict, wait for the session's end")
     simulator.add_argument("--listen", action="store_true", help="wait for a host that connects by itself")
-    simulator.add_argument("--by-hand", action="store_true", help="each line is a turn as well, until the session ends")
+    simulator.add_argument("--by-hand", action="store_true", help="each line is a turn as well, but for status")
     return made
 
 
@@ -115,7 +115,11 @@ async def run_job(given: argparse.Namespace) -> None:
 async def _lead(job: Job, agent: ScriptedAgent) -> None:
     """Do what is typed."""
     async for line in typed():
-        if line == "end":
+        if line == "status":
+            attached = job.host.session
+            name = None if attached is None else attached.name
+            say("status", job=job.state.value, host=job.host.state.value, session=name)
+        elif line == "end":
             agent.end(EndCause.USER_INITIATED)
         elif line == "shutdown":
             job.shutdown()
@@ -175,6 +179,10 @@ async def _play(given: argparse.Namespace, made: Transport) -> None:
 async def _ask(remote: RemoteSession) -> None:
     """Say what is typed, beside the script."""
     async for line in typed():
+        if line == "status":
+            told = None if remote.closed is None else remote.closed.reason.name
+            say("status", told=told, ended=remote.ended_by)
+            continue
         try:
             await remote.run_input(line)
             say("answer", to=line)

@@ -85,7 +85,10 @@ def test_both_can_be_led_by_hand() -> None:
                 while not said or said[-1]["event"] != "answer":
                     said.append(json.loads(simulator.stdout.readline()))
                 assert said[-1]["to"] == "goodbye"
-                serving.stdin.write("what?\nend\n")
+                simulator.stdin.write("status\n")
+                simulator.stdin.flush()
+                said.append(json.loads(simulator.stdout.readline()))
+                serving.stdin.write("what?\nstatus\nend\n")
                 serving.stdin.flush()
                 said += lines(simulator.stdout)
                 assert simulator.wait(DEADLINE_S) == 0
@@ -93,7 +96,11 @@ def test_both_can_be_led_by_hand() -> None:
             assert serving.wait(DEADLINE_S) == 0
         finally:
             serving.kill()
+    (asked,) = [line for line in said if line["event"] == "status"]
+    assert (asked["told"], asked["ended"]) == (None, None)
     assert [line["reason"] for line in said if line["event"] == "told"] == ["USER_INITIATED"]
+    (asked,) = [line for line in heard if line["event"] == "status"]
+    assert (asked["job"], asked["host"], asked["session"]) == ("running", "attached", "session-1")
     assert [line["line"] for line in heard if line["event"] == "not_understood"] == ["what?"]
     assert heard[-1]["event"] == "done"
 

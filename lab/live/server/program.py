@@ -7,8 +7,9 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lab.core.errors import LabError, UsageError
 from lab.live.server.serving import Options, Serving, serving
@@ -82,7 +83,7 @@ def changed(name: str, changes: Sequence[str]) -> Profile:
 
 
 async def run(options: Options, *, tell: Tell, ready: Callable[[Serving], None]) -> None:
-    """Serve until ``quit`` comes on standard input, or SIGTERM or SIGINT.
+    """Serve until ``quit`` comes on standard input, or SIGTERM or SIGINT; ``status`` there is answered by an event.
 
     Args:
         options: What to serve.
@@ -101,7 +102,7 @@ async def run(options: Options, *, tell: Tell, ready: Callable[[Serving], None])
     try:
         async with serving(options, scripted(), tell=tell) as made:
             ready(made)
-            with _commands(ended.set):
+            with _commands({b"quit": ended.set, b"status": lambda: tell("status", **_count(made))}):
                 await ended.wait()
     except OSError as error:
         taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
@@ -109,15 +110,15 @@ async def run(options: Options, *, tell: Tell, ready: Callable[[Serving], None])
 
 
 @contextlib.contextmanager
-def _commands(stop: Callable[[], None]) -> Iterator[None]:
-    """Obey ``quit`` on standard input, unless a person types there; its end says nothing."""
+def _commands(acts: Mapping[bytes, Callable[[], None]]) -> Iterator[None]:
+    """Obey these words on standard input, unless a person types there; its end says nothing."""
     loop = asyncio.get_running_loop()
     descriptor = sys.stdin.fileno() if sys.stdin is not None and not sys.stdin.closed else -1
 
     def read() -> None:
         words = os.read(descriptor, 4096).split()
-        if b"quit" in words:
-            stop()
+        for word in words:
+            acts.get(word, _nothing)()
         if not words:
             loop.remove_reader(descriptor)
 
@@ -134,6 +135,17 @@ def _commands(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         loop.remove_reader(descriptor)
+
+
+def _nothing() -> None:
+    """A word that means nothing here."""
+
+
+def _count(made: Serving) -> dict[str, Any]:
+    """How many sessions and connections there are, as the sessions themselves have it."""
+    house = made.shell.house.status(now=made.shell.clock.now())
+    states = {session.id: session.state for session in house.sessions}
+    return {"connections": house.connections, "counted": house.counted, "sessions": states}
 
 
 def listening(made: Serving) -> None:

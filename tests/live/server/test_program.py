@@ -58,11 +58,14 @@ def test_it_listens_tells_and_ends(end: str, tmp_path: Path) -> None:
             assert answer.status == 200
         if end == "quit":
             assert running.stdin is not None
-            running.stdin.write("quit\n")
+            running.stdin.write("what?\nstatus\nquit\n")
             running.stdin.flush()
         else:
             running.send_signal(getattr(signal, end))
-        told = [event["event"] for event in events(running)]
+        heard = events(running)
+        told = [event["event"] for event in heard]
+        counts = [(event["connections"], len(event["sessions"])) for event in heard if event["event"] == "status"]
+        assert counts == ([(0, 1)] if end == "quit" else [])
         assert told[:2] == ["connected", "opened"]
         assert {"attach", "ready", "detach"} <= set(told)
         assert running.returncode == 0
