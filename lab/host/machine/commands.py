@@ -1,7 +1,7 @@
 """What the machines want done."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,9 @@ class Audit(enum.StrEnum):
     UNSENT = "unsent"
     """A message that the transport, which stands, did not take: what, error."""
 
+    FAILED = "failed"
+    """What the user gave to be called raised: what, error."""
+
     STATE = "state"
     """The machine changed: state, because."""
 
@@ -39,6 +42,14 @@ class Note:
 
     event: Audit
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Notes = Callable[[Note], None]
+"""Takes what is to be written down."""
+
+
+def unwritten(_note: Note) -> None:
+    """Write it nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +87,27 @@ class Forget:
 class Flush:
     """Write what is queued, and tell ``flushed``."""
 
+    request_id: str | None = None
+    """Whose answer is the last of it; None for all that there is, before the transport goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Tell the job whether its answer went out."""
+
+    request_id: str
+    delivered: bool
+
 
 @dataclass(frozen=True, slots=True)
 class CloseTransport:
     """End it, and take nothing more from it."""
 
-    abort: bool
-    """Without waiting for what is unsent."""
+    by: float | None = None
+    """When it is ended without waiting for the other side, seconds; None for now."""
 
 
-HostCommand = Note | Send | AskSession | AskJob | Forget | Flush | CloseTransport
+HostCommand = Note | Send | AskSession | AskJob | Forget | Flush | Delivered | CloseTransport
 
 
 class Outcome(enum.Enum):
@@ -166,7 +188,7 @@ class CloseHost:
     """Drain and close a host: a session's own, or the job's."""
 
     session: str | None = None
-    """None for the job's, whose end is to be told to ``host_closed``."""
+    """None for the job's; either's end is to be told to ``host_closed``."""
 
 
 @dataclass(frozen=True, slots=True)

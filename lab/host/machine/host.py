@@ -4,7 +4,18 @@ Every request is answered once, whatever happens to the session meanwhile, and e
 to its answer. The last thing that is said of a session is ``session_closed``.
 """
 
-from lab.host.machine.commands import AskJob, AskSession, Audit, CloseTransport, Flush, Forget, HostCommand, Note, Send
+from lab.host.machine.commands import (
+    AskJob,
+    AskSession,
+    Audit,
+    CloseTransport,
+    Delivered,
+    Flush,
+    Forget,
+    HostCommand,
+    Note,
+    Send,
+)
 from lab.host.machine.states import HOST, HostEvent, HostState, after
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import HostProtocolError
@@ -22,7 +33,8 @@ from lab.host.protocol.messages import (
 )
 
 DRAIN_S = 3.0
-"""How long a closing host tries to write what is queued; livekit-agents 1.8.9."""
+"""How long a closing host tries to write what is queued; livekit-agents 1.8.9. The job's answer has as long, which is
+the lab's choice."""
 
 NO_SESSION = "no active session"
 SESSION_OVER = "the session closed before it answered"
@@ -61,7 +73,7 @@ class HostMachine:
 
     Args:
         variant: Which repairs it has.
-        drain_s: How long a close may take.
+        drain_s: How long a close may take, and the writing of the job's answer.
     """
 
     def __init__(self, variant: Variant = REPAIRED, *, drain_s: float = DRAIN_S) -> None:
@@ -73,7 +85,10 @@ class HostMachine:
         """Sessions that closed; only a defective host keeps one attached."""
         self._open: dict[str, str | None] = {}
         """Requests without an answer, and whose each is."""
+        self._delivering: dict[str, float] = {}
+        """Requests whose answers, the job's, are queued, and until when that may go on."""
         self._late_at: float | None = None
+        """While it drains: when that is given up."""
 
     @property
     def state(self) -> HostState:
@@ -92,6 +107,9 @@ class HostMachine:
 
     def register(self, session: str) -> list[HostCommand]:
         """Attach a session, from the next request on; one that is attached answers what it was asked before.
+
+        Args:
+            session: Its name, which no other one that is known here has.
 
         Raises:
             AlreadyRegistered: this one is attached.
@@ -119,7 +137,13 @@ class HostMachine:
         return [Send(Event(body))]
 
     def session_closed(self, session: str, reason: CloseReason, error: str | None = None) -> list[HostCommand]:
-        """A session closed: who waits for it is answered, then its end is told, and it is detached."""
+        """A session closed: who waits for it is answered, then its end is told, and it is detached.
+
+        Args:
+            session: Its name, attached or not.
+            reason: As it is told.
+            error: What went wrong, if anything did.
+        """
         if session in self._over or self._state not in _OPEN:
             return [Note(Audit.LATE, {"session": session, "what": "close"})]
         commands: list[HostCommand] = []
@@ -153,12 +177,28 @@ class HostMachine:
         commands = [Note(Audit.MALFORMED, {"error": str(error)}), *self._complain(str(error))]
         return commands + (self.close(now=now) if error.fatal else [])
 
-    def answered(self, request_id: str, answer: Answer | None, error: str | None = None) -> list[HostCommand]:
-        """A session or the job is done with a request; one that was answered already stays so."""
+    def answered(
+        self, request_id: str, answer: Answer | None, error: str | None = None, *, now: float
+    ) -> list[HostCommand]:
+        """A session or the job is done with a request; one that was answered already stays so.
+
+        Args:
+            request_id: The remote's.
+            answer: None with an error, or where there is nothing to say.
+            error: What goes out in its place.
+            now: The instant, seconds.
+        """
         if request_id not in self._open:
             return [Note(Audit.LATE, {"session": None, "what": f"answer {request_id}"})]
-        del self._open[request_id]
-        return [Send(Response(request_id, answer, error))]
+        send = Send(Response(request_id, answer, error))
+        if self._open.pop(request_id) is not JOB:
+            return [send]
+        self._delivering[request_id] = now + self._drain_s
+        return [send, Flush(request_id)]
+
+    def unsent(self, request_id: str) -> list[HostCommand]:
+        """The transport, which stands, did not take an answer."""
+        return self._deliver(request_id, delivered=False)
 
     def close(self, *, now: float) -> list[HostCommand]:
         """Answer who waits, write what is queued, and close; closing twice is closing once."""
@@ -169,9 +209,13 @@ class HostMachine:
         self._late_at = now + self._drain_s
         return [*commands, *self._to(HostEvent.CLOSE, "its owner"), Flush()]
 
-    def flushed(self) -> list[HostCommand]:
-        """What was queued is written."""
-        return self._end(HostEvent.FLUSHED, abort=False) if self._state is HostState.DRAINING else []
+    def flushed(self, request_id: str | None) -> list[HostCommand]:
+        """What was queued is written: up to the answer of a request, or all of it."""
+        if request_id is not None:
+            return self._deliver(request_id, delivered=True)
+        if self._state is not HostState.DRAINING:
+            return []
+        return self._end(HostEvent.FLUSHED, delivered=True, by=self._late_at)
 
     def lost(self, why: str) -> list[HostCommand]:
         """The transport is gone; nobody waits for answers any more."""
@@ -180,16 +224,19 @@ class HostMachine:
         forgotten: list[HostCommand] = [Forget(request) for request in self._open]
         self._open.clear()
         self._session = None
-        return [*forgotten, *self._to(HostEvent.LOST, why)]
+        return [*forgotten, *self._end(HostEvent.LOST, why)]
 
     def next_at(self) -> float | None:
         """When to wake it, None for not before something happens."""
-        return self._late_at if self._state is HostState.DRAINING else None
+        instants = [*self._delivering.values(), *([] if self._late_at is None else [self._late_at])]
+        return min(instants, default=None)
 
     def wake(self, *, now: float) -> list[HostCommand]:
         """Do what is due."""
-        due = self.next_at()
-        return self._end(HostEvent.LATE, abort=True) if due is not None and due <= now else []
+        if self._late_at is not None and self._late_at <= now:
+            return self._end(HostEvent.LATE)
+        late = [request for request, until in self._delivering.items() if until <= now]
+        return [command for request in late for command in self._deliver(request, delivered=False)]
 
     def _asked(self, request: Request) -> list[HostCommand]:
         name = request.request_id
@@ -224,8 +271,16 @@ class HostMachine:
     def _complain(self, sentence: str) -> list[HostCommand]:
         return [Send(Event(ErrorTold(sentence)))]
 
-    def _end(self, event: HostEvent, *, abort: bool) -> list[HostCommand]:
-        return [*self._to(event, event.value), CloseTransport(abort)]
+    def _deliver(self, request: str, *, delivered: bool) -> list[HostCommand]:
+        """Once for each of the job's answers."""
+        return [Delivered(request, delivered)] if self._delivering.pop(request, None) is not None else []
+
+    def _end(
+        self, event: HostEvent, because: str = "", *, delivered: bool = False, by: float | None = None
+    ) -> list[HostCommand]:
+        self._late_at = None
+        told = [told for request in list(self._delivering) for told in self._deliver(request, delivered=delivered)]
+        return [*told, *self._to(event, because or event.value), CloseTransport(by)]
 
     def _to(self, event: HostEvent, because: str) -> list[HostCommand]:
         self._state = after(HOST, self._state, event)

@@ -63,6 +63,8 @@ class JobMachine:
         self._served = False
         """The simulator has its verdict, or is gone."""
         self._late_at: float | None = None
+        self._draining: list[str | None] = []
+        """Hosts that are closing: of sessions by name, None for the job's; a name may come twice."""
         self._last: list[str] = []
         """Rooms to delete when all else is done."""
         self._deleted: set[str] = set()
@@ -89,8 +91,7 @@ class JobMachine:
         room = self._rooms.pop(session, None)
         if room is None:
             return []
-        own: list[JobCommand] = [] if room == self.room else [CloseHost(session)]
-        return own + self._go_on(now)
+        return self._close_own(session, room) + self._go_on(now)
 
     def finalize(self, request_id: str, asked: FinalizeSimulation) -> list[JobCommand]:
         """The simulator asks for its verdict; the user is asked once, however often that is."""
@@ -146,11 +147,18 @@ class JobMachine:
         commands += [CloseSession(session, reason) for session in self._rooms]
         return commands + self._go_on(now)
 
-    def host_closed(self) -> list[JobCommand]:
-        """The job's host is closed."""
-        if self._state is not JobState.CLOSING:
+    def host_closed(self, session: str | None = None) -> list[JobCommand]:
+        """A host is closed; with the last one the job is done, since each has to say its session's end.
+
+        Args:
+            session: Whose it was, None for the job's.
+        """
+        if session not in self._draining:
             return []
-        commands = self._to(JobEvent.HOST_CLOSED)
+        self._draining.remove(session)
+        if self._draining or self._state is not JobState.CLOSING:
+            return []
+        commands = self._to(JobEvent.HOSTS_CLOSED)
         return commands + [command for room in self._last for command in self._delete(room)]
 
     def next_at(self) -> float | None:
@@ -178,9 +186,16 @@ class JobMachine:
             commands += self._reply(None, NO_VERDICT)
         for session, room in self._rooms.items():
             commands.append(TellClosed(session, CloseReason.JOB_SHUTDOWN, NOT_CLOSED))
-            commands += [] if room == self.room else [CloseHost(session)]
+            commands += self._close_own(session, room)
         self._rooms.clear()
+        self._draining.append(None)
         return [*commands, CloseHost()]
+
+    def _close_own(self, session: str, room: str) -> list[JobCommand]:
+        if room == self.room:
+            return []
+        self._draining.append(session)
+        return [CloseHost(session)]
 
     def _reply(self, verdict: Verdict | None, error: str | None) -> list[JobCommand]:
         self._said = (verdict, error)

@@ -13,7 +13,7 @@ a simulation it goes on serving until the simulator has what it wants::
     RUNNING    sessions come and go.
     ENDING     is shutting down: its sessions are being closed.
     SERVING    its sessions are closed, and the simulator may still ask for the verdict.
-    CLOSING    the host is draining.
+    CLOSING    the host is draining, and what sessions of other rooms have of their own.
     DONE       what was to be done last is done.
 
 A pair that is not in a table cannot happen, and ``after`` says so.
@@ -86,7 +86,8 @@ class JobEvent(Enum):
     LATE = "late"
     """``session_end_timeout_s`` is over."""
 
-    HOST_CLOSED = "host closed"
+    HOSTS_CLOSED = "hosts closed"
+    """The job's host and each session's own are closed."""
 
 
 HOST: Mapping[HostState, Mapping[HostEvent, HostState]] = MappingProxyType(
@@ -125,7 +126,7 @@ JOB: Mapping[JobState, Mapping[JobEvent, JobState]] = MappingProxyType(
             JobEvent.LEFT: JobState.CLOSING,
             JobEvent.LATE: JobState.CLOSING,
         },
-        JobState.CLOSING: {JobEvent.HOST_CLOSED: JobState.DONE},
+        JobState.CLOSING: {JobEvent.HOSTS_CLOSED: JobState.DONE},
         JobState.DONE: {},
     }
 )

@@ -1,10 +1,22 @@
 """A session host on its transport."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Protocol
 
-from lab.host.machine.commands import AskJob, AskSession, Audit, CloseTransport, Flush, Forget, HostCommand, Note, Send
+from lab.host.machine.commands import (
+    AskJob,
+    AskSession,
+    Audit,
+    CloseTransport,
+    Delivered,
+    Flush,
+    Forget,
+    HostCommand,
+    Note,
+    Notes,
+    Send,
+    unwritten,
+)
 from lab.host.machine.host import DRAIN_S, HostMachine
 from lab.host.machine.reasons import Ending
 from lab.host.machine.states import HostState
@@ -12,7 +24,7 @@ from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import FrameTooLong, HostProtocolError
 from lab.host.protocol.messages import Answer, Ask, EventBody, FinalizeSimulation, Message, Response
 from lab.host.shell.alarm import Alarm
-from lab.host.shell.session import Session
+from lab.host.shell.session import Roster, Session
 from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
 
@@ -36,7 +48,7 @@ class SessionHost:
         transport: Its own.
         owner: The job; None for a session's own host.
         variant: Which repairs it has.
-        drain_s: How long a close may take.
+        drain_s: How long a close may take, and the writing of the job's answer.
         note: Takes what is to be written down.
 
     Raises:
@@ -50,19 +62,25 @@ class SessionHost:
         owner: Owner | None = None,
         variant: Variant = REPAIRED,
         drain_s: float = DRAIN_S,
-        note: Callable[[Note], None] = lambda _note: None,
+        note: Notes = unwritten,
     ) -> None:
         transport.claim("a host")
         self._transport = transport
         self._owner = owner
         self._note = note
+        self._drain_s = drain_s
         self._machine = HostMachine(variant, drain_s=drain_s)
-        self._sessions: dict[str, Session] = {}
+        self._sessions = Roster()
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
         self._tasks = Tasks()
+        self._agents = Tasks()
+        """The code of sessions, which may not end when it is told to."""
         self._answering: dict[str, asyncio.Task[None]] = {}
+        self._delivering: dict[str, asyncio.Future[bool]] = {}
         self._over = asyncio.Event()
+        self._over_by: float | None = None
+        """When nobody waits for it any more; None while it serves."""
         self._reading = self._tasks.start(self._read())
 
     @property
@@ -73,7 +91,7 @@ class SessionHost:
     @property
     def session(self) -> Session | None:
         """The attached session."""
-        return self._sessions.get(self._machine.session or "")
+        return self._sessions.get(self._machine.session)
 
     def register_session(self, session: Session) -> None:
         """Attach a session, from the next request on.
@@ -82,41 +100,47 @@ class SessionHost:
             AlreadyRegistered: this one is attached.
             HostOver: the host is closing.
         """
-        commands = self._machine.register(session.name)
-        before = self._sessions.get(session.name)
-        if before is not session:
+        name = self._sessions.name(session)
+        new = name or self._sessions.free(session)
+        commands = self._machine.register(new)
+        if name is None:
             session.listen(self)
-        if before is not None and before is not session:
-            # Another one of the same name, taken away and not closed: what it says is not this one's.
-            before.leave(self)
-        self._sessions[session.name] = session
+            self._sessions.add(new, session)
         self._do(commands)
 
     def unregister_session(self, session: Session) -> None:
         """Take a session away; what it was asked it still answers, until it closes."""
-        self._do(self._machine.unregister(session.name))
+        if (name := self._sessions.name(session)) is not None:
+            self._do(self._machine.unregister(name))
 
     def happened(self, session: Session, body: EventBody) -> None:
         """Something happened in a session."""
-        self._do(self._machine.happened(session.name, body))
+        if (name := self._sessions.name(session)) is not None:
+            self._do(self._machine.happened(name, body))
 
     def closed(self, session: Session, ending: Ending) -> None:
         """A session is over."""
         session.leave(self)
-        self._do(self._machine.session_closed(session.name, ending.reason, ending.error))
-        if self._machine.session != session.name:
-            self._sessions.pop(session.name, None)
+        name = self._sessions.name(session)
+        if name is None:
+            self._note(Note(Audit.LATE, {"session": session.name, "what": "close"}))
+            return
+        self._do(self._machine.session_closed(name, ending.reason, ending.error))
+        if self._machine.session != name:
+            self._sessions.drop(name)
 
     async def answer(self, request_id: str, answer: Answer | None, error: str | None = None) -> bool:
-        """Send the job's answer; gives whether the transport took it."""
-        if not self._do(self._machine.answered(request_id, answer, error)):
+        """Send the job's answer; gives whether the transport took it, within the drain's time."""
+        if request_id not in self._machine.unanswered:
+            self._do(self._machine.answered(request_id, answer, error, now=self._loop.time()))
             return False
+        delivered: asyncio.Future[bool] = self._loop.create_future()
+        self._delivering[request_id] = delivered
         try:
-            await self._transport.flush()
-        except TransportClosed as gone:
-            self._lost(str(gone))
-            return False
-        return self._machine.state is not HostState.CLOSED
+            self._do(self._machine.answered(request_id, answer, error, now=self._loop.time()))
+            return await delivered
+        finally:
+            del self._delivering[request_id]
 
     async def close(self) -> None:
         """Write what is queued, for the drain's time at most, and end the transport."""
@@ -124,9 +148,10 @@ class SessionHost:
         await self.wait_closed()
 
     async def wait_closed(self) -> None:
-        """Wait for its end."""
+        """Wait for its end; for the code of sessions, which is stopped with it, no longer than a close may take."""
         await self._over.wait()
         await self._tasks.join()
+        await self._agents.join(by=self._over_by)
 
     async def _read(self) -> None:
         while self._machine.state is not HostState.CLOSED:
@@ -146,60 +171,70 @@ class SessionHost:
         commands = self._machine.lost(why)
         if not commands:
             return
-        self._do([*commands, CloseTransport(abort=True)])
+        self._do(commands)
         self._tell_owner(why)
 
     def _tell_owner(self, why: str) -> None:
         if self._owner is not None:
             self._owner.lost(why)
 
-    def _do(self, commands: list[HostCommand]) -> bool:
-        """Carry commands out; gives whether all messages were taken."""
-        taken = True
+    def _do(self, commands: list[HostCommand]) -> None:
+        """Carry commands out."""
+        if self._over_by is None and self._machine.state in {HostState.DRAINING, HostState.CLOSED}:
+            self._over_by = self._loop.time() + self._drain_s
         for command in commands:
             match command:
                 case Send(message):
-                    taken = self._send(message) and taken
+                    self._send(message)
                 case AskSession(name, request, ask):
-                    self._answering[request] = self._tasks.start(self._ask(self._sessions[name], request, ask))
+                    self._answering[request] = self._agents.start(self._ask(self._sessions[name], request, ask))
                 case AskJob(request, ask):
                     self._ask_owner(request, ask)
                 case Forget(request):
                     self._forget(request)
-                case Flush():
-                    self._tasks.start(self._flush())
-                case CloseTransport(abort):
-                    self._end(abort=abort)
+                case Flush(request):
+                    self._tasks.start(self._flush(request))
+                case Delivered(request, delivered):
+                    self._tell_delivered(request, delivered=delivered)
+                case CloseTransport(by):
+                    self._end(by)
                 case Note():
                     self._note(command)
         self._alarm.set(self._machine.next_at())
-        return taken
 
-    def _send(self, message: Message) -> bool:
+    def _send(self, message: Message) -> None:
         try:
             self._transport.put(message)
         except FrameTooLong as error:
-            # The answer is too long, and who waits for it is told so.
-            return isinstance(message, Response) and self._send(Response(message.request_id, error=str(error)))
+            if isinstance(message, Response):
+                # The answer is too long, and who waits for it is told so.
+                self._send(Response(message.request_id, error=str(error)))
+            else:
+                self._unsent(message, error)
         except TransportClosed as gone:
             self._lost(str(gone))
-            return False
         except Undeliverable as error:
-            self._note(Note(Audit.UNSENT, {"what": type(message).__name__, "error": str(error)}))
-            return False
-        return True
+            self._unsent(message, error)
+
+    def _unsent(self, message: Message, error: Exception) -> None:
+        self._note(Note(Audit.UNSENT, {"what": type(message).__name__, "error": str(error)}))
+        if isinstance(message, Response):
+            self._do(self._machine.unsent(message.request_id))
 
     async def _ask(self, session: Session, request: str, ask: Ask) -> None:
         try:
             answer, error = await session.answer(ask), None
         except Exception as raised:  # noqa: BLE001 -- an agent's code may raise anything; it is the remote's to know
             answer, error = None, str(raised) or type(raised).__name__
-        self._answering.pop(request, None)
-        self._do(self._machine.answered(request, answer, error))
+        if self._answering.get(request) is not asyncio.current_task():
+            # It was stopped, and went on.
+            return
+        del self._answering[request]
+        self._do(self._machine.answered(request, answer, error, now=self._loop.time()))
 
     def _ask_owner(self, request: str, ask: FinalizeSimulation) -> None:
         if self._owner is None:
-            self._do(self._machine.answered(request, None, NO_JOB))
+            self._do(self._machine.answered(request, None, NO_JOB, now=self._loop.time()))
         else:
             self._owner.finalize(request, ask)
 
@@ -208,30 +243,34 @@ class SessionHost:
         if task is not None:
             task.cancel()
 
-    async def _flush(self) -> None:
+    async def _flush(self, request: str | None) -> None:
         try:
             await self._transport.flush()
         except TransportClosed as gone:
             self._lost(str(gone))
         else:
-            self._do(self._machine.flushed())
+            self._do(self._machine.flushed(request))
 
-    def _end(self, *, abort: bool) -> None:
+    def _tell_delivered(self, request: str, *, delivered: bool) -> None:
+        future = self._delivering.get(request)
+        if future is not None and not future.done():
+            future.set_result(delivered)
+
+    def _end(self, by: float | None) -> None:
         self._alarm.stop()
-        for session in self._sessions.values():
+        for session in self._sessions:
             session.leave(self)
-        for task in (self._reading, *self._answering.values()):
-            if task is not asyncio.current_task():
-                task.cancel()
-        if abort:
+        if self._reading is not asyncio.current_task():
+            self._reading.cancel()
+        if by is None:
             self._transport.abort()
             self._over.set()
         else:
-            self._tasks.start(self._close_transport())
+            self._tasks.start(self._close_transport(by))
 
-    async def _close_transport(self) -> None:
+    async def _close_transport(self, by: float) -> None:
         try:
-            async with asyncio.timeout(DRAIN_S):
+            async with asyncio.timeout_at(by):
                 await self._transport.close()
         except TimeoutError:
             self._transport.abort()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from lab.host.machine.commands import (
+    Audit,
     CloseHost,
     CloseSession,
     DeleteRoom,
@@ -11,9 +12,11 @@ from lab.host.machine.commands import (
     Judge,
     MakeHost,
     Note,
+    Notes,
     Register,
     Reply,
     TellClosed,
+    unwritten,
 )
 from lab.host.machine.host import DRAIN_S, HostOver
 from lab.host.machine.job import SESSION_END_TIMEOUT_S, JobMachine
@@ -22,7 +25,8 @@ from lab.host.machine.states import JobState
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.messages import CloseReason, EventBody, Finalized, FinalizeSimulation, Verdict
 from lab.host.shell.alarm import Alarm
-from lab.host.shell.host import SessionHost
+from lab.host.shell.host import Owner, SessionHost
+from lab.host.shell.own import Elsewhere, OwnHost
 from lab.host.shell.session import Session
 from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport
@@ -52,7 +56,7 @@ class Job:
         delete_room: Deletes a room.
         elsewhere: Makes the transport of a session's own host, for its room.
         session_end_timeout_s: How long a shutdown may take until the host drains.
-        drain_s: How long a host's close may take.
+        drain_s: How long a host's close may take, and what the user gave to be called, once it is cancelled.
         variant: Which repairs it has.
         note: Takes what is to be written down.
     """
@@ -65,11 +69,11 @@ class Job:
         simulated: bool = False,
         on_simulation_end: Judgement = _no_verdict,
         delete_room: Callable[[str], None] = lambda _room: None,
-        elsewhere: Callable[[str], Awaitable[Transport]] = _nowhere,
+        elsewhere: Elsewhere = _nowhere,
         session_end_timeout_s: float = SESSION_END_TIMEOUT_S,
         drain_s: float = DRAIN_S,
         variant: Variant = REPAIRED,
-        note: Callable[[Note], None] = lambda _note: None,
+        note: Notes = unwritten,
     ) -> None:
         self._judgement = on_simulation_end
         self._delete_room = delete_room
@@ -83,12 +87,14 @@ class Job:
         )
         self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
         self._sessions: dict[str, Session] = {}
-        self._hosts: dict[str, asyncio.Task[SessionHost]] = {}
+        self._hosts: dict[str, OwnHost] = {}
         self._tasks = Tasks()
-        self._endings: dict[str, Ending] = {}
-        """Of sessions that closed, for a host that is still being made."""
+        self._users = Tasks()
+        """What the user gave to be called, which may not end when it is told to."""
+        self._over_by = 0.0
+        """When nobody waits for that any more, from the close of the job's host on."""
         self._done = asyncio.Event()
-        self.host = SessionHost(transport, owner=self, variant=variant, drain_s=drain_s, note=note)
+        self.host = self._make_host(transport, owner=self)
         """Of the job's room."""
 
     @property
@@ -114,7 +120,7 @@ class Job:
             OSError: its own one has no transport.
         """
         own = self._hosts.get(session.name)
-        return self.host if own is None else await asyncio.shield(own)
+        return self.host if own is None else await own.made()
 
     def delete_room(self, room: str, reason: CloseReason = CloseReason.USER_INITIATED) -> None:
         """Delete a room; the simulated job's own one ends the job, and goes last."""
@@ -129,10 +135,11 @@ class Job:
         self._do(self._machine.shutdown(reason, now=self._loop.time()))
 
     async def wait(self) -> None:
-        """Wait for its end."""
+        """Wait for its end; what the user gave to be called is cancelled then, and not waited for without bounds."""
         await self._done.wait()
-        # The callbacks, whatever the user's code is at, are over with the job.
-        await self._tasks.join(cancel=True)
+        await self._tasks.join()
+        self._users.cancel()
+        await self._users.join(by=self._over_by)
 
     def finalize(self, request_id: str, ask: FinalizeSimulation) -> None:
         """See ``Owner``."""
@@ -150,35 +157,62 @@ class Job:
         session.leave(self)
         self._sessions.pop(session.name, None)
         if session.name in self._hosts:
-            self._endings[session.name] = ending
+            self._hosts[session.name].closed(ending)
         self._do(self._machine.session_closed(session.name, now=self._loop.time()))
 
     def _do(self, commands: list[JobCommand]) -> None:
-        for command in commands:
-            match command:
-                case Register(name):
-                    self._register(name)
-                case MakeHost(name, room):
-                    self._hosts[name] = self._tasks.start(self._make_host(self._sessions[name], room))
-                case CloseSession(name, reason):
-                    self._tasks.start(self._sessions[name].close(_CAUSES.get(reason, EndCause.JOB_SHUTDOWN)))
-                case TellClosed(name, reason, error):
-                    self._tell_closed(self._sessions.pop(name), Ending(_CAUSES[reason], error))
-                case CloseHost(None):
-                    self._tasks.start(self._close_host())
-                case CloseHost(str(name)):
-                    self._tasks.start(self._close_own(name))
-                case Judge(provisional):
-                    self._tasks.start(self._judge(provisional))
-                case Reply():
-                    self._tasks.start(self._reply(command))
-                case DeleteRoom(room):
-                    self._delete_room(room)
-                case Note():
-                    self._note(command)
-        self._alarm.set(self._machine.next_at())
-        if self._machine.state is JobState.DONE:
-            self._done.set()
+        try:
+            for command in commands:
+                self._carry_out(command)
+        finally:
+            self._alarm.set(self._machine.next_at())
+            if self._machine.state is JobState.DONE:
+                self._done.set()
+
+    def _carry_out(self, command: JobCommand) -> None:
+        match command:
+            case Register(name):
+                self._register(name)
+            case MakeHost(name):
+                self._hosts[name] = OwnHost(
+                    self._sessions[name], self._elsewhere, self._make_host, failed=self._failed, tasks=self._users
+                )
+            case CloseSession(name, reason):
+                cause = _CAUSES.get(reason, EndCause.JOB_SHUTDOWN)
+                self._users.start(self._close_session(self._sessions[name], cause))
+            case TellClosed(name, reason, error):
+                self._tell_closed(self._sessions.pop(name), Ending(_CAUSES[reason], error))
+            case CloseHost(None):
+                self._over_by = self._loop.time() + self._drain_s
+                self._tasks.start(self._close_host())
+            case CloseHost(str(name)):
+                self._tasks.start(self._close_own(name, self._hosts[name]))
+            case Judge(provisional):
+                self._users.start(self._judge(provisional))
+            case Reply():
+                self._tasks.start(self._reply(command))
+            case DeleteRoom(room):
+                self._delete(room)
+            case Note():
+                self._note(command)
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self._note(Note(Audit.FAILED, {"what": what, "error": str(error) or type(error).__name__}))
+
+    def _delete(self, room: str) -> None:
+        try:
+            self._delete_room(room)
+        except Exception as raised:  # noqa: BLE001 -- a user's code may raise anything; the job ends all the same
+            self._failed("delete_room", raised)
+
+    async def _close_session(self, session: Session, cause: EndCause) -> None:
+        try:
+            await session.close(cause)
+        except Exception as raised:  # noqa: BLE001 -- an agent's code may raise anything; the job ends all the same
+            self._failed(f"close of {session.name}", raised)
+
+    def _make_host(self, transport: Transport, owner: Owner | None = None) -> SessionHost:
+        return SessionHost(transport, owner=owner, variant=self._variant, drain_s=self._drain_s, note=self._note)
 
     def _register(self, name: str) -> None:
         try:
@@ -187,32 +221,19 @@ class Job:
             # The remote is gone, and the job goes on without one.
             return
 
-    async def _make_host(self, session: Session, room: str) -> SessionHost:
-        host = SessionHost(await self._elsewhere(room), variant=self._variant, drain_s=self._drain_s, note=self._note)
-        host.register_session(session)
-        if session.name in self._endings:
-            host.closed(session, self._endings[session.name])
-        return host
-
     def _tell_closed(self, session: Session, ending: Ending) -> None:
         session.leave(self)
         own = self._hosts.get(session.name)
         if own is None:
             self.host.closed(session, ending)
-        elif own.done() and not own.cancelled() and own.exception() is None:
-            own.result().closed(session, ending)
         else:
-            self._endings[session.name] = ending
+            own.closed(ending)
 
-    async def _close_own(self, name: str) -> None:
-        try:
-            host = await self._hosts[name]
-            await host.close()
-        except OSError:
-            return  # It was never made.
-        finally:
+    async def _close_own(self, name: str, own: OwnHost) -> None:
+        await own.close(self._drain_s)
+        if self._hosts.get(name) is own:
             del self._hosts[name]
-            self._endings.pop(name, None)
+        self._do(self._machine.host_closed(name))
 
     async def _close_host(self) -> None:
         await self.host.close()

@@ -1,5 +1,7 @@
 """What a host and a job need of a session, and what they hear of it."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Protocol
 
 from lab.host.machine.reasons import EndCause, Ending
@@ -38,3 +40,37 @@ class Session(Protocol):
 
     async def close(self, cause: EndCause, error: str | None = None) -> None:
         """End it; twice is once."""
+
+
+class Roster:
+    """The sessions that a host knows, each by a name that no other one has meanwhile."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def __getitem__(self, name: str) -> Session:
+        return self._sessions[name]
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
+    def get(self, name: str | None) -> Session | None:
+        """The session of a name, if there is one."""
+        return None if name is None else self._sessions.get(name)
+
+    def name(self, session: Session) -> str | None:
+        """The name under which a session is known here, None for one that is not."""
+        return next((name for name, known in self._sessions.items() if known is session), None)
+
+    def free(self, session: Session) -> str:
+        """A name for another one: its own, if no session has that which was taken away and is not over."""
+        names = itertools.chain([session.name], (f"{session.name} ({number})" for number in itertools.count(2)))
+        return next(name for name in names if name not in self._sessions)
+
+    def add(self, name: str, session: Session) -> None:
+        """Know it from now on."""
+        self._sessions[name] = session
+
+    def drop(self, name: str) -> None:
+        """Know it no more."""
+        del self._sessions[name]

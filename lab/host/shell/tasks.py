@@ -8,33 +8,45 @@ Result = TypeVar("Result")
 
 
 class Tasks:
-    """Tasks of one owner. One that fails is a defect of the lab, and the loop's exception handler is told of it."""
+    """Tasks of one owner. One that fails is a defect, and the loop's exception handler is told of it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._running: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-        """Let something go on."""
+    def start(self, work: Coroutine[Any, Any, Result], *, heard: bool = False) -> "asyncio.Task[Result]":
+        """Let something go on.
+
+        Args:
+            work: What.
+            heard: Whether who started it hears of its failure, and nobody else has to.
+        """
         task = self._loop.create_task(work)
         self._running.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._running.discard)
+        if not heard:
+            task.add_done_callback(self._tell)
         return task
 
-    async def join(self, *, cancel: bool = False) -> None:
+    def cancel(self) -> None:
+        """End all of it, but for who asks."""
+        for task in self._others():
+            task.cancel()
+
+    async def join(self, *, by: float | None = None) -> None:
         """Wait until all of it is over, but for who waits.
 
         Args:
-            cancel: End it now.
+            by: The instant, seconds of the loop's clock, at which that ends; a task may ignore that it was cancelled.
+                None for when it is over.
         """
-        tasks = self._running - {asyncio.current_task()}
-        if cancel:
-            for task in tasks:
-                task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks := self._others():
+            await asyncio.wait(tasks, timeout=None if by is None else max(0.0, by - self._loop.time()))
 
-    def _over(self, task: "asyncio.Task[Any]") -> None:
-        self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, OSError):
-            context = {"message": "a defect of a host's or a job's", "exception": error, "task": task}
+    def _others(self) -> "set[asyncio.Task[Any]]":
+        return self._running - {asyncio.current_task()}
+
+    def _tell(self, task: "asyncio.Task[Any]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            context = {"message": "a defect of a host's, a remote's or a job's", "exception": error, "task": task}
             self._loop.call_exception_handler(context)

@@ -74,8 +74,10 @@ def word(command: Doing) -> str:
             return f"ask {session} {request} {type(ask).__name__}"
         case c.AskJob(request):
             return f"job {request}"
-        case c.CloseTransport(abort):
-            return "abort" if abort else "close"
+        case c.Delivered(request, delivered):
+            return f"{'delivered' if delivered else 'undelivered'} {request}"
+        case c.CloseTransport(by):
+            return "abort" if by is None else f"close by {by:g}"
         case c.CloseSession(session, reason):
             return f"close {session} {reason.name}"
         case c.TellClosed(session, reason, error):
@@ -155,13 +157,17 @@ class HostPlay(Play):
             case "<long", []:
                 return self.host.malformed(FrameTooLong(2, 1), now=self.now)
             case "answer", [request, kind]:
-                return self.host.answered(request, ANSWERS[kind])
+                return self.host.answered(request, ANSWERS[kind], now=self.now)
             case "fail", [request, *words]:
-                return self.host.answered(request, None, " ".join(words))
+                return self.host.answered(request, None, " ".join(words), now=self.now)
             case "close", []:
                 return self.host.close(now=self.now)
             case "flushed", []:
-                return self.host.flushed()
+                return self.host.flushed(None)
+            case "flushed", [request]:
+                return self.host.flushed(request)
+            case "unsent", [request]:
+                return self.host.unsent(request)
             case "lost", []:
                 return self.host.lost("reset")
             case "wake", []:
@@ -204,6 +210,8 @@ class JobPlay(Play):
                 return job.shutdown(m.CloseReason.JOB_SHUTDOWN, now=now)
             case "hostclosed", []:
                 return job.host_closed()
+            case "hostclosed", [session]:
+                return job.host_closed(session)
             case "wake", []:
                 return job.wake(now=now)
             case _:

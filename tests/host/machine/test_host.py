@@ -156,9 +156,89 @@ def test_the_end_of_a_simulation_is_the_jobs_with_a_session_and_without() -> Non
         > send closed COMPLETED
         answer 1 Finalized
         > send 1 Finalized
+        > flush 1
         answer 2 Finalized
         > send 2 Finalized
+        > flush 2
+        flushed 1
+        > delivered 1
+        flushed 2
+        > delivered 2
     """)
+
+
+def test_the_jobs_answer_that_is_not_written_within_three_seconds_is_told_to_be_undelivered() -> None:
+    made = play("""
+        < 1 Finalize
+        > job 1
+        @5 answer 1 Finalized
+        > send 1 Finalized
+        > flush 1
+        @7.9 wake
+    """)
+    assert made.host.next_at() == 8
+    made.run("""
+        @8 wake
+        > undelivered 1
+        flushed 1                          # it was written after all: nobody waits for that any more
+        wake
+        < 2 Ping
+        > send 2 no active session
+    """)
+    assert made.host.next_at() is None
+
+
+def test_the_jobs_answer_is_undelivered_at_once_where_the_transport_refuses_it_or_is_lost() -> None:
+    play("""
+        < 1 Finalize
+        > job 1
+        < 2 Finalize
+        > job 2
+        answer 1 Finalized
+        > send 1 Finalized
+        > flush 1
+        unsent 1
+        > undelivered 1
+        flushed 1
+        unsent 1
+        fail 2 no verdict
+        > send 2 no verdict
+        > flush 2
+        lost
+        > undelivered 2
+        > abort
+        flushed 2
+    """)
+
+
+def test_what_a_close_writes_is_delivered_and_what_it_cannot_write_is_not() -> None:
+    script = """
+        < 1 Finalize
+        > job 1
+        @1 answer 1 Finalized
+        > send 1 Finalized
+        > flush 1
+        @2 close
+        > flush
+    """
+    play(
+        script
+        + """
+        @3 flushed
+        > delivered 1
+        > close by 5
+        flushed 1
+    """
+    )
+    assert play(script).host.next_at() == 4
+    play(
+        script
+        + """
+        @5 wake
+        > undelivered 1
+        > abort
+    """
+    )
 
 
 def test_a_close_answers_who_waits_writes_what_is_queued_and_goes() -> None:
@@ -180,7 +260,7 @@ def test_a_close_answers_who_waits_writes_what_is_queued_and_goes() -> None:
         s1 closed JOB_SHUTDOWN
         @7 wake
         flushed
-        > close
+        > close by 8
         wake
         < 4 Ping
     """)
@@ -209,7 +289,10 @@ def test_a_closing_or_closed_host_takes_no_session() -> None:
     """)
     with pytest.raises(HostOver):
         made.run("register s1")
-    made.run("lost")
+    made.run("""
+        lost
+        > abort
+    """)
     with pytest.raises(HostOver):
         made.run("register s1")
 
@@ -221,6 +304,7 @@ def test_a_lost_transport_forgets_who_waits() -> None:
         > ask s1 1 Ping
         lost
         > forget 1
+        > abort
         lost
         answer 1 Pong
         s1 happened

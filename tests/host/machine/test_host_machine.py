@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lab.host.machine.commands import AskJob, AskSession, CloseTransport, HostCommand, Note, Send
+from lab.host.machine.commands import AskJob, AskSession, CloseTransport, Delivered, Flush, HostCommand, Note, Send
 from lab.host.machine.host import DRAIN_S, HostMachine
 from lab.host.machine.states import HostState
 from lab.host.protocol.errors import FrameTooLong, NoMessage
@@ -34,6 +34,8 @@ class Hosting(RuleBasedStateMachine):
         self.asked: dict[str, str | None] = {}
         """Whose each request is, None for the job's and for nobody's."""
         self.answers: dict[str, int] = {}
+        self.delivering: set[str] = set()
+        """The job's answers that nobody was told of."""
         self.gone = False
 
     def do(self, commands: list[HostCommand]) -> None:
@@ -49,6 +51,11 @@ class Hosting(RuleBasedStateMachine):
                     self.asked[name] = session
                 case AskJob(name):
                     self.asked[name] = None
+                case Flush(str(name)):
+                    assert self.asked[name] is None
+                    self.delivering.add(name)
+                case Delivered(name):
+                    self.delivering.remove(name)
                 case CloseTransport():
                     self.gone = True
 
@@ -97,7 +104,7 @@ class Hosting(RuleBasedStateMachine):
     @rule(back=st.integers(0, 3), fails=st.booleans())
     def answer(self, back: int, fails: bool) -> None:
         name = str(self.number - back)
-        self.do(self.host.answered(name, None if fails else Pong(), "no" if fails else None))
+        self.do(self.host.answered(name, None if fails else Pong(), "no" if fails else None, now=self.now))
 
     @rule(fatal=st.booleans())
     def malformed(self, fatal: bool) -> None:
@@ -118,7 +125,12 @@ class Hosting(RuleBasedStateMachine):
     @rule(flushes=st.booleans())
     def drain(self, flushes: bool) -> None:
         self.now += DRAIN_S
-        self.do(self.host.flushed() if flushes else self.host.wake(now=self.now))
+        self.do(self.host.flushed(None) if flushes else self.host.wake(now=self.now))
+
+    @rule(back=st.integers(0, 3), takes=st.booleans())
+    def deliver(self, back: int, takes: bool) -> None:
+        name = str(self.number - back)
+        self.do(self.host.flushed(name) if takes else self.host.unsent(name))
 
     def _notice(self) -> None:
         self.attached = self.host.session
@@ -130,10 +142,17 @@ class Hosting(RuleBasedStateMachine):
             assert times + waits <= 1
             assert times + waits == 1 or self.host.state is HostState.CLOSED, f"request {name} was forgotten"
 
+    @invariant()
+    def bounded(self) -> None:
+        due = self.host.next_at()
+        assert not self.delivering or due is not None
+        assert due is None or due <= self.now + DRAIN_S
+
     def teardown(self) -> None:
         self.do(self.host.close(now=self.now))
         if not self.gone:
             self.do(self.host.wake(now=self.now + DRAIN_S))
+        assert self.delivering == set()
         assert self.host.state is HostState.CLOSED
         assert self.gone
         assert self.host.unanswered == frozenset()

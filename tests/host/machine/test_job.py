@@ -186,6 +186,36 @@ def test_a_session_that_does_not_close_in_time_is_told_of_all_the_same() -> None
     """)
 
 
+def test_a_job_is_done_when_the_hosts_of_its_sessions_are_closed_too() -> None:
+    made = play("""
+        started s1 other
+        > host s1 other
+        started s2 other
+        > host s2 other
+        closed s1
+        > closehost s1
+        started s1 other                   # again, while its first host is closing
+        > host s1 other
+        closed s1
+        > closehost s1
+        left
+        delete room
+        > close s2 COMPLETED
+        closed s2
+        > closehost s2
+        > closehost
+        hostclosed s1
+        hostclosed
+        hostclosed                         # it is closed
+        hostclosed s2
+    """)
+    made.run("""
+        hostclosed s1
+        > delete room
+    """)
+    assert made.job.state is JobState.DONE
+
+
 def test_too_late_and_without_a_simulation_there_is_no_verdict() -> None:
     play("""
         left

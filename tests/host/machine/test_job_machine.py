@@ -25,9 +25,11 @@ class Working(RuleBasedStateMachine):
         self.running: set[str] = set()
         self.asked: Counter[str] = Counter()
         self.done: list[JobCommand] = []
+        self.draining: Counter[str | None] = Counter()
 
     def do(self, commands: list[JobCommand]) -> None:
         self.done += commands
+        self.draining.update(command.session for command in commands if isinstance(command, CloseHost))
 
     def count(self, kind: type) -> int:
         return sum(isinstance(command, kind) for command in self.done)
@@ -71,10 +73,11 @@ class Working(RuleBasedStateMachine):
     def shutdown(self) -> None:
         self.do(self.job.shutdown(CloseReason.JOB_SHUTDOWN, now=self.now))
 
-    @rule()
-    def host_closed(self) -> None:
-        if any(command == CloseHost() for command in self.done):
-            self.do(self.job.host_closed())
+    @rule(session=st.none() | SESSIONS)
+    def host_closed(self, session: str | None) -> None:
+        if self.draining[session]:
+            self.draining[session] -= 1
+            self.do(self.job.host_closed(session))
 
     @rule(passed=st.floats(0, TIMEOUT_S))
     def wait(self, passed: float) -> None:
@@ -92,6 +95,7 @@ class Working(RuleBasedStateMachine):
         assert replies <= self.asked
         hosts = Counter(command.session for command in self.done if isinstance(command, CloseHost))
         assert hosts[None] <= 1
+        assert self.job.state is not JobState.DONE or not self.draining.total()
 
     @invariant()
     def under_a_simulation_the_room_goes_when_all_is_done(self) -> None:
@@ -104,7 +108,8 @@ class Working(RuleBasedStateMachine):
         self.do(self.job.shutdown(CloseReason.JOB_SHUTDOWN, now=self.now))
         self.do(self.job.wake(now=self.now + TIMEOUT_S))
         assert CloseHost() in self.done
-        self.do(self.job.host_closed())
+        for session in list(self.draining.elements()):
+            self.do(self.job.host_closed(session))
         assert self.job.state is JobState.DONE
         replies = Counter(command.request_id for command in self.done if isinstance(command, Reply))
         assert replies == self.asked

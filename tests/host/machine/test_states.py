@@ -27,7 +27,7 @@ SIMULATOR_DUE    -        SERVING  -        -        -
 FINALIZED        -        -        CLOSING  -        -
 LEFT             -        -        CLOSING  -        -
 LATE             -        CLOSING  CLOSING  -        -
-HOST_CLOSED      -        -        -        DONE     -
+HOSTS_CLOSED     -        -        -        DONE     -
 """
 
 

@@ -43,6 +43,12 @@ async def stream(end: socket.socket) -> StreamTransport:
     return StreamTransport(*await asyncio.open_connection(sock=end))
 
 
+def stop_reading(transport: Any) -> None:
+    """What a stopped program does: its kernel takes what fits, and no more."""
+    bare = getattr(transport, "_connection", None) or transport._writer
+    bare.transport.pause_reading()
+
+
 @contextlib.asynccontextmanager
 async def raw() -> AsyncIterator[tuple[StreamTransport, asyncio.StreamReader, asyncio.StreamWriter]]:
     """A transport, and the bare other end of its stream."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lab.host.machine.commands import Outcome
+from lab.host.machine.commands import Audit, Note, Outcome
 from lab.host.machine.host import CLOSING, NO_SESSION, SESSION_OVER, AlreadyRegistered
-from lab.host.machine.reasons import EndCause
+from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.states import HostState
 from lab.host.protocol.codec import Codec
 from lab.host.protocol.errors import FrameTooLong
@@ -20,6 +20,7 @@ from lab.host.protocol.messages import (
     AgentStateChanged,
     Answer,
     Ask,
+    ChatRole,
     CloseReason,
     ErrorTold,
     EventBody,
@@ -31,12 +32,13 @@ from lab.host.protocol.messages import (
     RunInput,
     SessionClosed,
     Verdict,
+    said,
 )
-from lab.host.shell.agent import ScriptedAgent
+from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
 from lab.host.shell.host import NO_JOB, SessionHost
 from lab.host.shell.remote import RemoteSession, RequestFailed
 from lab.host.tables.stage import Carrier
-from tests.host.shell.pairs import CARRIERS, hosted, play, raw, until
+from tests.host.shell.pairs import CARRIERS, hosted, play, raw, stop_reading, until
 
 
 class Agent(ScriptedAgent):
@@ -163,6 +165,58 @@ def test_another_session_of_the_same_name_is_told_of_and_the_one_before_is_not()
     play(scenario)
 
 
+def test_taking_a_session_away_again_leaves_another_one_of_its_name() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            first, second = ScriptedAgent("s1", "room"), ScriptedAgent("s1", "room")
+            host.register_session(first)
+            host.unregister_session(first)
+            host.register_session(second)
+            host.unregister_session(first)
+            first.tell(AgentStateChanged())
+            host.closed(first, Ending(EndCause.ERROR))
+            assert await remote.ping() == Pong()
+            assert host.session is second
+            assert remote.closed is None
+            assert remote._events.empty()
+
+    play(scenario)
+
+
+def test_another_session_of_the_same_name_replaces_the_attached_one() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            first, second = ScriptedAgent("s1", "room"), ScriptedAgent("s1", "room", {"hi": "it is the second"})
+            host.register_session(first)
+            first.ready.clear()
+            asking = asyncio.ensure_future(remote.run_input("hi"))
+            await until(lambda: host._answering, "the first one is asked")
+            host.register_session(second)
+            with pytest.raises(AlreadyRegistered):
+                host.register_session(second)
+            assert (await remote.run_input("hi")).items[1] == said(ChatRole.ASSISTANT, "it is the second", id="item-2")
+            first.ready.set()
+            assert (await asking).items[1] == said(ChatRole.ASSISTANT, NOT_UNDERSTOOD, id="item-2")
+            first.end(EndCause.ERROR)
+            second.end(EndCause.TASK_COMPLETED)
+            assert await remote.wait_told() == SessionClosed(CloseReason.COMPLETED)
+
+    play(scenario)
+
+
+def test_an_event_that_is_too_long_is_written_down() -> None:
+    async def scenario() -> None:
+        notes: list[Note] = []
+        async with hosted(note=notes.append) as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            agent.tell(ErrorTold("x" * MOST))
+            assert await remote.ping() == Pong()
+        assert [note.fields["what"] for note in notes if note.event is Audit.UNSENT] == ["Event"]
+
+    play(scenario)
+
+
 def test_a_session_that_was_taken_away_is_not_told_of() -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
@@ -218,12 +272,6 @@ def test_a_close_gives_up_on_a_remote_that_reads_nothing(carrier: Carrier) -> No
             theirs.abort()
 
     play(scenario)
-
-
-def stop_reading(transport: Any) -> None:
-    """What a stopped program does: its kernel takes what fits, and no more."""
-    bare = getattr(transport, "_connection", None) or transport._writer
-    bare.transport.pause_reading()
 
 
 def test_bad_frames_are_told_and_what_follows_is_served() -> None:

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
+from lab.host.machine.commands import Audit, Note
 from lab.host.machine.job import NO_SIMULATION, NO_VERDICT, NOT_CLOSED
 from lab.host.machine.reasons import EndCause
 from lab.host.machine.states import JobState
-from lab.host.protocol.messages import CloseReason, SessionClosed, Verdict
+from lab.host.protocol.messages import CloseReason, ErrorTold, FinalizeSimulation, Request, SessionClosed, Verdict
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.job import Job
 from lab.host.shell.remote import RemoteSession, RequestFailed
 from lab.host.shell.transport import Transport
-from tests.host.shell.pairs import play, stream, until
+from lab.host.tables.stage import Carrier
+from tests.host.shell.pairs import CARRIERS, SOON_S, play, stop_reading, stream, until
 
 ROOM = "room-1"
 GOOD = Verdict(True, "booked")
@@ -211,6 +213,57 @@ def test_a_room_that_cannot_be_reached_leaves_its_session_without_a_host() -> No
             there.end(EndCause.TASK_COMPLETED)
             with pytest.raises(RequestFailed, match="no active session"):
                 await remote.ping()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.name)
+def test_a_verdict_behind_what_nobody_reads_does_not_hold_up_the_shutdown(carrier: Carrier) -> None:
+    async def scenario() -> None:
+        async with carrier.pair() as (ours, theirs):
+            job = Job(ROOM, ours, simulated=True, on_simulation_end=good, drain_s=0.05)
+            agent = ScriptedAgent("s1", ROOM)
+            job.start_session(agent)
+            stop_reading(theirs)
+            for _ in range(40):
+                agent.tell(ErrorTold("x" * 500_000))
+            theirs.put(Request("1", FinalizeSimulation()))
+            job.shutdown()
+            async with asyncio.timeout(SOON_S):
+                await job.wait()
+            theirs.abort()
+
+    play(scenario)
+
+
+class Failing(ScriptedAgent):
+    """One whose close breaks, once it has closed."""
+
+    async def close(self, cause: EndCause, error: str | None = None) -> None:
+        await super().close(cause, error)
+        raise OSError("no disk")
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_what_the_user_gave_to_be_called_may_raise_and_the_job_ends(simulated: bool) -> None:
+    def fail(room: str) -> None:
+        raise ConnectionError(f"no way to delete {room}")
+
+    async def scenario() -> None:
+        notes: list[Note] = []
+        async with working(simulated=simulated, delete_room=fail, note=notes.append) as (job, remote):
+            job.start_session(Failing("s1", ROOM))
+            job.start_session(ScriptedAgent("s2", "room-2"))
+            job.delete_room(ROOM)
+            await remote.finalize_simulation(Verdict()) if simulated else job.shutdown()
+            async with asyncio.timeout(SOON_S):
+                await job.wait()
+        failed = {note.fields["what"]: note.fields["error"] for note in notes if note.event is Audit.FAILED}
+        assert failed == {
+            "delete_room": "no way to delete room-1",
+            "close of s1": "no disk",
+            "way to room-2": "This job has no way to room room-2.",
+        }
 
     play(scenario)
 
