@@ -1,0 +1,169 @@
+"""The experiments of ends on a dark path, each with one thing wrong: none of them may pass.
+
+All runs start together at the first test, since each mostly waits. The same runs with nothing wrong are the experiments
+themselves.
+"""
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.core.fault import Fault
+from lab.core.prediction import State
+from lab.experiments import test_host_dark as host_dark
+from lab.experiments import test_released_dark as released_dark
+from lab.experiments.programs import said
+from lab.live.lifecycle import PUBLISHED
+from lab.report.record import Outcome, Record
+from lab.run.runner import Run
+from lab.run.spec import Action, Program, RunSpec
+from lab.testbed.netns import open_testbed
+from lab.testbed.ports import CutReceipt, Testbed, TestbedSpec
+from tests.experiments.saboteurs.telling_releaser import STATUS_PORT
+
+HERE = "tests.experiments.saboteurs"
+TRIES = 3
+"""A busy machine spoils a run now and then; that is INVALID too, and not what is wanted here."""
+
+Experiment = Callable[[RunSpec, Record, Path], None]
+
+NEVER_KNOWS: Experiment = host_dark.test_without_one_a_remote_that_asks_nothing_never_knows
+TOLD_WITH_THE_COPY: Experiment = host_dark.test_healed_in_time_the_end_is_told_with_the_next_copy
+DONE_AT_ONCE: Experiment = (
+    released_dark.test_the_application_is_done_at_once_and_the_kernel_goes_on_when_its_socket_is_let_go
+)
+
+
+def cut_nothing(testbed: Testbed) -> None:
+    def cut(_: Fault) -> CutReceipt:
+        now = time.monotonic()
+        return CutReceipt(now, now)
+
+    spoilt: Any = testbed.router
+    spoilt.cut = cut
+
+
+def nothing(_: Testbed) -> None:
+    """Leave it alone."""
+
+
+def by(module: str, program: Program | None) -> Program:
+    """The same program by a saboteur."""
+    assert program is not None
+    return replace(program, module=f"{HERE}.{module}")
+
+
+SILENT, DARK = host_dark.DARK["silent"], released_dark.ORPHAN["dark"]
+STATUS = ("--status-port", str(STATUS_PORT))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is wrong with which experiment."""
+
+    experiment: Experiment
+    spec: RunSpec
+    sabotage: Callable[[Testbed], None] = nothing
+
+
+CASES = {
+    "no rule, host": Case(NEVER_KNOWS, replace(SILENT, watch_s=2.0, actions=host_dark.ENDS), cut_nothing),
+    "no rule, released": Case(DONE_AT_ONCE, released_dark.release(watch_s=2.0), cut_nothing),
+    "told beside the path, host": Case(
+        NEVER_KNOWS,
+        replace(
+            SILENT,
+            server=by("telling_host", SILENT.server),
+            client=by("telling_host", SILENT.client),
+            # Told, it asks, and is over with its kernel's give-up.
+            actions=(*host_dark.ENDS, Action(5.0, "server", "status"), Action(5.0, "client", "status")),
+        ),
+    ),
+    "told beside the path, released": Case(
+        DONE_AT_ONCE,
+        replace(
+            DARK,
+            server=Program((*DARK.server.argv, *STATUS) if DARK.server else (), "lab.live.server"),
+            client=by("telling_releaser", DARK.client),
+        ),
+    ),
+    "a host that tells nobody": Case(
+        TOLD_WITH_THE_COPY,
+        host_dark.call(
+            *host_dark.AWAITS, job=("--variant", "no session_closed"), heal_after_s=1.0, watch_s=6.0, writes_on=False
+        ),
+    ),
+    "a session that leaks": Case(
+        DONE_AT_ONCE, released_dark.release(PUBLISHED.name, client_state=State.FIN_WAIT_1, watch_s=6.0)
+    ),
+}
+
+
+class Stage:
+    """All of them side by side."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pool = concurrent.futures.ThreadPoolExecutor(len(CASES))
+        self._running = {name: self._pool.submit(self._run, name) for name in CASES}
+
+    def _run(self, name: str) -> tuple[Record, Path]:
+        case = CASES[name]
+
+        def opener(spec: TestbedSpec) -> Testbed:
+            opened = open_testbed(spec)
+            case.sabotage(opened)
+            return opened
+
+        for number in range(TRIES):
+            out = self._folder / f"{name.replace(' ', '-')}-{number}"
+            record = Run(case.spec, opener, out=out).execute()
+            if not record.disturbed:
+                break
+        return record, out
+
+    def __getitem__(self, name: str) -> tuple[Record, Path]:
+        return self._running[name].result()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    made = Stage(tmp_path_factory.mktemp("sabotage"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_experiment_with_something_wrong_does_not_pass(stage: Stage, name: str) -> None:
+    record, folder = stage[name]
+    case = CASES[name]
+
+    # A ValueError is a line that is there once in a run as it should be.
+    with pytest.raises((AssertionError, ValueError)):
+        case.experiment(case.spec, record, folder)
+
+
+@pytest.mark.parametrize("name", ["no rule, host", "no rule, released"])
+def test_without_a_rule_the_run_is_invalid_and_says_so(stage: Stage, name: str) -> None:
+    record, _ = stage[name]
+
+    assert record.outcome is Outcome.INVALID
+    assert "nothing-crossed" in (record.reason or "")
+
+
+def test_what_was_told_beside_the_path_is_seen_though_each_proof_of_the_hole_holds(stage: Stage) -> None:
+    """The server tells of no detach: its own count alone betrays it."""
+    (held, host), (shut, released) = (stage[f"told beside the path, {end}"] for end in ("host", "released"))
+
+    assert (held.outcome, shut.outcome) == (Outcome.CONFIRMED, Outcome.CONFIRMED)
+    assert said(host, "client", "told")
+    assert said(released, "server", "detach") == []
+    assert released_dark.counted(released) == (1, {"ended"})
