@@ -30,6 +30,9 @@ HERE = "tests.experiments.saboteurs"
 TRIES = 3
 """A busy machine spoils a run now and then; that is INVALID too, and not what is wanted here."""
 
+GIVES_UP_S = 5.0
+"""How long the session server waits for the answer to a close frame."""
+
 Experiment = Callable[[RunSpec, Record, Path], None]
 
 NEVER_KNOWS: Experiment = host_dark.test_without_one_a_remote_that_asks_nothing_never_knows
@@ -160,10 +163,10 @@ def test_without_a_rule_the_run_is_invalid_and_says_so(stage: Stage, name: str) 
 
 
 def test_what_was_told_beside_the_path_is_seen_though_each_proof_of_the_hole_holds(stage: Stage) -> None:
-    """The server tells of no detach: its own count alone betrays it."""
+    """The server tells of no detach before it gives up on its own close: until then its count alone betrays it."""
     (held, host), (shut, released) = (stage[f"told beside the path, {end}"] for end in ("host", "released"))
 
     assert (held.outcome, shut.outcome) == (Outcome.CONFIRMED, Outcome.CONFIRMED)
     assert said(host, "client", "told")
-    assert said(released, "server", "detach") == []
+    assert [at for at in said(released, "server", "detach") if at < GIVES_UP_S] == []
     assert released_dark.counted(released) == (1, {"ended"})
