@@ -15,6 +15,7 @@ accepted    ``connection`` (1, 2, ...), ``local``, ``remote``
 connected   ``connection``, ``local``, ``remote``: of its connection to the server
 frozen      ``connections``
 unfrozen    ``connections``
+ended       ``connection``, ``side`` client / server: that side's end was passed on, behind its last octet
 error       ``connection``, ``errno`` (name), ``side`` client / server, ``during`` connect / relay
 closed      ``connection``, ``forward`` and ``return``: octets that passed
 =========== ============================================================================================

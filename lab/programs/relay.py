@@ -1,4 +1,4 @@
-"""One client's connection and the one that a proxy made for it, with everything that passes between them."""
+"""One client's connection and the one that a proxy has for it, with everything that passes between them."""
 
 import errno
 import select
@@ -48,13 +48,12 @@ class Way:
         return bool(self._waiting)
 
     def read(self) -> None:
-        """Take what is there, and pass it on as far as it goes."""
+        """Take what is there."""
         try:
             self._waiting = self.source.recv(CHUNK_BYTES)
         except BlockingIOError:
             return
         self._eof = not self._waiting
-        self.write()
 
     def write(self) -> None:
         """Give the sink what it takes, and the end of the direction behind the last octet."""
@@ -76,10 +75,22 @@ class Relay:
     Args:
         number: Said with every event.
         client: Accepted.
-        server: Its connection to the server is being set up.
+        server: Its connection to the server is being set up, or accepted as well.
+        connecting: Whether it is being set up.
+        sides: What client and server are called.
+        ways: What the two directions are called, the client's first.
     """
 
-    def __init__(self, number: int, client: socket.socket, server: socket.socket) -> None:
+    def __init__(
+        self,
+        number: int,
+        client: socket.socket,
+        server: socket.socket,
+        *,
+        connecting: bool = True,
+        sides: tuple[str, str] = ("client", "server"),
+        ways: tuple[str, str] = ("forward", "return"),
+    ) -> None:
         self.number = number
         self.over = False
         self.frozen = False
@@ -87,8 +98,9 @@ class Relay:
 
         self._client = client
         self._server = server
-        self._connecting = True
-        self._ways = (Way("forward", client, server), Way("return", server, client))
+        self._connecting = connecting
+        self._names = dict(zip((client, server), sides, strict=True))
+        self._ways = (Way(ways[0], client, server), Way(ways[1], server, client))
         for one in (client, server):
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -106,6 +118,7 @@ class Relay:
     def on_event(self, descriptor: int, mask: int) -> None:
         """Deal with what poll(2) reported for one of the descriptors."""
         end = self._client if descriptor == self._client.fileno() else self._server
+        at = end
         try:
             if mask & select.POLLERR:
                 self._raise(end)
@@ -113,12 +126,16 @@ class Relay:
                 self._on_connecting(end, mask)
                 return
             for way in self._ways:
-                if way.source is end and mask & (select.POLLIN | select.POLLHUP) and way.reads:
+                at = end
+                reads = way.source is end and bool(mask & (select.POLLIN | select.POLLHUP)) and way.reads
+                if reads:
                     way.read()
-                if way.sink is end and mask & select.POLLOUT:
-                    way.write()
+                if reads or (way.sink is end and mask & select.POLLOUT):
+                    # What fails from here on is the sink's, whoever had something to say.
+                    at = way.sink
+                    self._write(way)
         except OSError as error:
-            self._fail(end, error)
+            self._fail(at, error)
             return
         if all(way.ended for way in self._ways):
             self._close()
@@ -130,6 +147,18 @@ class Relay:
             code: The error's number.
         """
         self._fail(self._server, OSError(code, errno.errorcode.get(code, str(code))))
+
+    def abort(self) -> None:
+        """Reset both."""
+        for one in (self._client, self._server):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._close()
+
+    def _write(self, way: Way) -> None:
+        ended = way.ended
+        way.write()
+        if way.ended and not ended:
+            self._say("ended", side=self._names[way.source])
 
     def _on_connecting(self, end: socket.socket, mask: int) -> None:
         if end is self._server and mask & select.POLLOUT:
@@ -155,10 +184,8 @@ class Relay:
         """One side is gone: the other one is told by a RST, as if there were no proxy."""
         during = "connect" if self._connecting else "relay"
         name = errno.errorcode.get(error.errno or 0, str(error.errno))
-        self._say("error", errno=name, side="client" if end is self._client else "server", during=during)
-        for one in (self._client, self._server):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self._close()
+        self._say("error", errno=name, side=self._names[end], during=during)
+        self.abort()
 
     def _close(self) -> None:
         self.over = True

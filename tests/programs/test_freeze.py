@@ -82,6 +82,7 @@ def test_everything_passes_both_ways_and_an_end_is_the_same_end_on_the_other_sid
         closed = scene.proxy.wait_for("closed")
 
     assert (closed["connection"], closed["forward"], closed["return"]) == (1, 8, 26)
+    assert [one["side"] for one in scene.proxy.named("ended")] == ["client", "server"]
     assert scene.proxy.named("error") == []
 
 
