@@ -1,6 +1,7 @@
-"""A job with a scripted agent, or a simulator of its user, as a program; what it sees it says as JSON lines.
+"""A job with a scripted agent, a simulator of its user, or a relay, as a program; what it sees it says as JSON lines.
 
 A job listens for one simulator, and ends with it; the simulator connects, plays its turns, and asks for the verdict.
+A relay joins a host and a remote that both connect.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from lab.host.protocol.messages import CloseReason, EventBody, SessionClosed, Ve
 from lab.host.shell import transport, websocket
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.job import Job
+from lab.host.shell.relay import serve
 from lab.host.shell.remote import RemoteSession, RequestFailed
 from lab.host.shell.session import Session
 from lab.host.shell.simulator import simulate
@@ -34,7 +36,7 @@ VERDICT = Verdict(True, "the agent's author is content")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of both programs."""
+    """The options of all three."""
     made = argparse.ArgumentParser(prog="python -m lab.host", description=__doc__)
     made.add_argument("--websocket", action="store_true", help="instead of framed TCP")
     roles = made.add_subparsers(dest="role", required=True)
@@ -55,6 +57,13 @@ def parser() -> argparse.ArgumentParser:
     simulator.add_argument("--await-close", action="store_true", help="before the verdict, wait for the session's end")
     simulator.add_argument("--listen", action="store_true", help="wait for a host that connects by itself")
     simulator.add_argument("--by-hand", action="store_true", help="each line is a turn as well, but for status")
+    relay = roles.add_parser("relay", help="join a host and a remote that both connect, over whatever carrier")
+    relay.add_argument("--address", dest="host", metavar="ADDRESS", default="127.0.0.1", help="to listen on")
+    relay.add_argument("--host-port", type=int, default=8770, metavar="PORT", help="for the host; 0 takes a free one")
+    relay.add_argument("--remote-port", type=int, default=8771, metavar="PORT", help="for the remote")
+    relay.add_argument(
+        "program", nargs="*", metavar="PROGRAM", help="after --: started beside it, on its standard input and output"
+    )
     return made
 
 
@@ -206,11 +215,21 @@ async def _tell_end(remote: RemoteSession) -> None:
     say("ended", by=await remote.wait_ended())
 
 
+def run_relay(given: argparse.Namespace) -> None:
+    """Join two."""
+    serve(given.host, {"host": given.host_port, "remote": given.remote_port}, given.program)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one of the two; its exit status."""
+    """Run one of the three; its exit status."""
     given = parser().parse_args(argv)
     try:
-        asyncio.run((run_job if given.role == "job" else run_simulator)(given))
+        if given.role == "relay":
+            run_relay(given)
+        else:
+            asyncio.run((run_job if given.role == "job" else run_simulator)(given))
+    except LabError as error:
+        return _fail(error)
     except socket.gaierror as error:
         return _fail(UsageError(f"{given.host} is no host: {error}"))
     except OSError as error:
