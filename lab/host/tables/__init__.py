@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lab.host.tables.closing import closing
 from lab.host.tables.finalizing import finalizing
+from lab.host.tables.lost_verdicts import undeliverable
 from lab.host.tables.rows import Row
 from lab.host.tables.stage import CARRIERS, Carrier
 from lab.host.tables.without_session import without_session
@@ -14,7 +15,7 @@ __all__ = ["Row", "host_rows"]
 
 async def all_rows(carriers: Sequence[Carrier] = CARRIERS) -> list[Row]:
     """The rows of all three questions, for each carrier."""
-    tables = [table(carrier) for table in (closing, without_session, finalizing) for carrier in carriers]
+    tables = [table(carrier) for table in (closing, without_session, finalizing, undeliverable) for carrier in carriers]
     return [row for rows in await asyncio.gather(*tables) for row in rows]
 
 

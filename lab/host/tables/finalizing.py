@@ -15,7 +15,8 @@ from lab.host.shell.session import Session
 from lab.host.shell.simulator import Simulation, simulate
 from lab.host.shell.transport import Transport
 from lab.host.tables.rows import Question, Row
-from lab.host.tables.stage import ROOM, SOON_S, Carrier, Holding, Refusing, Stage, staged
+from lab.host.tables.stage import ROOM, SOON_S, Carrier, Stage, staged
+from lab.host.tables.transports import Holding
 
 USERS = Verdict(True, "the slot is booked")
 OWN = Verdict(False, "the agent hung up")
@@ -25,30 +26,27 @@ SCRIPT = {"book it": "It is booked.", "goodbye": "Goodbye."}
 ENDED = frozenset({CLOSING, TRANSPORT_CLOSED})
 """What a request is told that comes too late: by a host that drains, or by the end of its transport."""
 
-HANGS_UP, DELETES, UNDELIVERABLE = (
-    "the agent hangs up first", "the agent deletes the room", "the verdict cannot be delivered"
-)  # fmt: skip
+HANGS_UP, DELETES = "the agent hangs up first", "the agent deletes the room"
 """Cases that a defect is about."""
 
 
 async def finalizing(carrier: Carrier) -> list[Row]:
     """The rows of one carrier."""
     cut_short, dropped, released = (VARIANTS[name] for name in ("shutdown at once", "finalize dropped", "released"))
-    thrown, waited = VARIANTS["room deleted at once"], VARIANTS["lost verdict waited for"]
+    thrown = VARIANTS["room deleted at once"]
     at_once = [
         await hangs_up(carrier, REPAIRED, USERS),
         await hangs_up(carrier, REPAIRED, None),
         *[await hangs_up(carrier, variant, USERS) for variant in (cut_short, released)],
         await users_code_fails(carrier),
         *[await deletes(carrier, variant) for variant in (REPAIRED, thrown)],
-        await undeliverable(carrier, REPAIRED),
         await leaves(carrier),
         await while_draining(carrier),
         await after_shutdown(carrier),
         await deletes_unsimulated(carrier),
     ]
     # These wait for something that does not come, and may do so together.
-    waiting = (hangs_up(carrier, dropped, USERS), undeliverable(carrier, waited), says_nothing(carrier))
+    waiting = (hangs_up(carrier, dropped, USERS), says_nothing(carrier))
     return [*at_once, *await asyncio.gather(*waiting)]
 
 
@@ -138,23 +136,6 @@ async def deletes(carrier: Carrier, variant: Variant) -> Row:
     return _row(
         carrier, variant, DELETES, seen, took_s, right=right, defective=not variant.defers_deletion, shows=shows
     )
-
-
-async def undeliverable(carrier: Carrier, variant: Variant) -> Row:
-    """A verdict that cannot be sent ends the wait."""
-    async with staged(carrier, variant, simulated=True, verdict=USERS, wrap=Refusing) as stage:
-        stage.job.start_session(ScriptedAgent("s1", ROOM, SCRIPT))
-        stage.job.shutdown()
-        asking = asyncio.ensure_future(stage.ask(FinalizeSimulation(OWN.success, OWN.reason)))
-        took_s = await stage.done()
-        await asking
-        judged = stage.judged == [OWN]
-    at_once = took_s < carrier.session_end_s
-    return _row(
-        carrier, variant, UNDELIVERABLE, "shut down at once" if at_once else "shut down after the time-out", took_s,
-        right=at_once and judged, defective=not variant.counts_undeliverable,
-        shows=judged and carrier.sat_out(took_s, carrier.session_end_s),
-    )  # fmt: skip
 
 
 async def leaves(carrier: Carrier) -> Row:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,13 @@ from lab.host.machine.commands import Outcome
 from lab.host.machine.host import DRAIN_S
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.codec import Codec
-from lab.host.protocol.messages import Answer, Ask, EventBody, Finalized, Message, Response, Verdict
+from lab.host.protocol.messages import Answer, Ask, EventBody, Verdict
 from lab.host.shell import transport as tcp
 from lab.host.shell import websocket
 from lab.host.shell.job import Job
 from lab.host.shell.remote import RemoteSession, RequestFailed
-from lab.host.shell.transport import Transport, Undeliverable
+from lab.host.shell.transport import Transport
+from lab.host.tables.transports import Wrap, as_it_is
 
 LOOPBACK = "127.0.0.1"
 ROOM = "room-1"
@@ -64,59 +65,6 @@ class Carrier:
 TCP = Carrier("tcp")
 WEBSOCKET = Carrier("websocket")
 CARRIERS = (TCP, WEBSOCKET)
-
-
-class Through:
-    """A transport that is another one in all but what a case changes.
-
-    Args:
-        inner: The other one.
-    """
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-        self.claim = inner.claim
-        self.close = inner.close
-        self.abort = inner.abort
-
-    def put(self, message: Message) -> None:
-        """See ``Transport``."""
-        self._inner.put(message)
-
-    async def flush(self) -> None:
-        """See ``Transport``."""
-        await self._inner.flush()
-
-    async def receive(self) -> Message:
-        """See ``Transport``."""
-        return await self._inner.receive()
-
-
-class Refusing(Through):
-    """Stands and takes no verdict, as a room's byte stream to somebody who cannot be reached."""
-
-    def put(self, message: Message) -> None:
-        """See ``Transport``."""
-        if isinstance(message, Response) and isinstance(message.answer, Finalized):
-            raise Undeliverable("nobody takes it")
-        super().put(message)
-
-
-class Holding(Through):
-    """Writes what is put, and says so only when it is let: its host drains until then."""
-
-    def __init__(self, inner: Transport) -> None:
-        super().__init__(inner)
-        self.let = asyncio.Event()
-
-    async def flush(self) -> None:
-        """See ``Transport``."""
-        await self.let.wait()
-        await super().flush()
-
-
-Wrap = Callable[[Transport], Transport]
-"""What a case makes of a transport."""
 
 
 @dataclass(slots=True)
@@ -172,7 +120,8 @@ async def staged(
     *,
     simulated: bool = False,
     verdict: Verdict | None = None,
-    wrap: Wrap = lambda ours: ours,
+    wrap: Wrap = as_it_is,
+    wrap_remote: Wrap = as_it_is,
     codec: Codec | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
@@ -184,6 +133,7 @@ async def staged(
         simulated: Whether the remote is a simulator.
         verdict: What the user's code says at the end.
         wrap: What is made of the host's transport.
+        wrap_remote: What is made of the remote's.
         codec: The remote's set.
         options: Of the job.
     """
@@ -204,7 +154,7 @@ async def staged(
         usual = {"session_end_timeout_s": carrier.session_end_s, "drain_s": carrier.drain_s}
         wanted: dict[str, Any] = {"on_simulation_end": judge, **usual, **options}
         job = Job(ROOM, wrap(ours), simulated=simulated, delete_room=delete, variant=variant, **wanted)
-        stage = Stage(job, RemoteSession(theirs), theirs, [], deleted, judged, carrier.request_s)
+        stage = Stage(job, RemoteSession(wrap_remote(theirs)), theirs, [], deleted, judged, carrier.request_s)
         reading = asyncio.get_running_loop().create_task(_read(stage))
         try:
             yield stage

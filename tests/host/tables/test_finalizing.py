@@ -1,7 +1,5 @@
 """Cases of a simulation's end; all of them: ``lab/experiments/test_host_tables.py``."""
 
-import pytest
-
 from lab.host.machine.host import CLOSING
 from lab.host.machine.remote import TRANSPORT_CLOSED
 from lab.host.machine.variant import REPAIRED, VARIANTS
@@ -11,11 +9,10 @@ from lab.host.tables.finalizing import (
     deletes,
     hangs_up,
     says_nothing,
-    undeliverable,
     while_draining,
 )
 from lab.host.tables.stage import TCP, WEBSOCKET
-from tests.host.tables.cases import HASTY, deaf_host, done
+from tests.host.tables.cases import HASTY, done
 
 
 def test_the_verdict_comes_after_the_agent_has_hung_up() -> None:
@@ -36,23 +33,10 @@ def test_a_shutdown_at_once_leaves_nobody_to_ask() -> None:
     assert (row.ok, row.right, row.seen in {CLOSING, TRANSPORT_CLOSED}) == (True, False, True)
 
 
-def test_a_host_that_does_nothing_at_all_has_not_that_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    deaf_host(monkeypatch)
-
-    row = done(undeliverable(HASTY, VARIANTS["lost verdict waited for"]))
-    assert (row.right, row.ok) == (False, False)
-
-
 def test_a_room_that_goes_at_once_takes_the_simulator_with_it() -> None:
     row = done(deletes(TCP, VARIANTS["room deleted at once"]))
 
     assert (row.ok, row.seen) == (True, "asked for the verdict 0 times, deleted 1 times, not told")
-
-
-def test_a_lost_verdict_that_is_waited_for_is_waited_for_until_the_time_out() -> None:
-    row = done(undeliverable(HASTY, VARIANTS["lost verdict waited for"]))
-
-    assert (row.ok, row.right) == (True, False)
 
 
 def test_too_late_is_told_by_a_host_that_drains_and_then_by_the_transports_end() -> None:
