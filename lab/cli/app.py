@@ -26,7 +26,7 @@ VERBS = {
     "demo": "Cut one flow, narrated, and watch both kernels give up (20 s).",
     "run": "Cut a flow of your own programs, and judge what follows.",
     "serve": "Serve the control API over a testbed to play with, until Ctrl-C.",
-    "live": "Live sessions under packet loss: serve, assistant, run, study.",
+    "live": "Live sessions: serve, assistant, run, study, lifecycle.",
     "attach": "Cut one flow of a running container, watch, heal, restore.",
     "predict": "Say when a kernel would give up, without running anything.",
     "explain": "Read a capture: what was lost, since when, how often resent.",

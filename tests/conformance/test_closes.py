@@ -1,7 +1,7 @@
 """Every close code and who sent it, as installed SDKs tell their applications. The lab's own: ``lab live lifecycle``.
 
-A server on loopback ends each session as it is told. Nothing here depends on how long anything takes, but for a promise
-that never settles.
+A server on loopback ends each session as it is told. Nothing here depends on how long anything takes, but for what
+does not come: a promise of @google/genai that is not settled 1.5 s after ``onclose``, a second callback in that time.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ def test_js_genai_tells_the_code_once_and_takes_sends_ever_after(release: str) -
     assert {row["sender"] for row in found} == {"-", "no error"}
     refused = [row for row in told if row["phase"] == "setup"]
     if release.startswith("2."):
-        assert {row["connect"] for row in refused} == {"never settles"}
+        assert {row["connect"] for row in refused} == {"not settled"}, "1.5 s after onclose"
     else:
         assert all(str(row["code"]) in row["connect"] for row in refused)
     (ours,) = [row for row in found if row["by"] == "us"]

@@ -12,19 +12,23 @@ const require = createRequire(`${folder}/`);
 const { GoogleGenAI, Modality } = await import(pathToFileURL(require.resolve("@google/genai")));
 const release = require("./package.json").dependencies["@google/genai"];
 
-const SETTLED_MS = 1500;
-const NOTHING = "nothing";
+// How long after onclose something more may come: a promise that settles, or a second callback.
+const AFTER_MS = 1500;
+const DEADLINE_MS = 60_000;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function worded(error) {
   return `${error?.constructor?.name ?? typeof error}: ${error?.message ?? error}`;
 }
 
-async function settled(promise) {
-  return Promise.race([
-    promise.then((value) => ({ value, said: "no error" }), (error) => ({ said: worded(error) })),
-    pause(SETTLED_MS).then(() => ({ said: "never settles" })),
-  ]);
+async function within(promise, what) {
+  return Promise.race([promise, pause(DEADLINE_MS).then(() => Promise.reject(new Error(`${what} did not come`)))]);
+}
+
+async function settled(promise, closed) {
+  const late = closed.then(() => pause(AFTER_MS)).then(() => ({ said: "not settled" }));
+  const ended = promise.then((value) => ({ value, said: "no error" }), (error) => ({ said: worded(error) }));
+  return within(Promise.race([ended, late]), "neither an answer nor an end");
 }
 
 function send(session) {
@@ -38,22 +42,27 @@ function send(session) {
 
 async function row(phase, wish, by, code) {
   const ends = [];
+  let tell;
+  const closed = new Promise((resolve) => (tell = resolve));
   const callbacks = {
     onmessage: () => {},
     onerror: (event) => ends.push(`onerror: ${event?.message ?? event?.type}`),
-    onclose: (event) => ends.push(`onclose: ${event.code}`),
+    onclose: (event) => tell(ends.push(`onclose: ${event.code}`)),
   };
   const client = new GoogleGenAI({ apiKey: "any", httpOptions: { baseUrl } });
   const config = { responseModalities: [Modality.AUDIO] };
-  const connected = await settled(client.live.connect({ model: phase === "setup" ? wish : "m", config, callbacks }));
+  const model = phase === "setup" ? wish : "m";
+  const connected = await settled(client.live.connect({ model, config, callbacks }), closed);
   let sender = "-";
   if (connected.value !== undefined) {
     if (by === "us") connected.value.close();
     else if (phase === "open") connected.value.sendRealtimeInput({ text: wish });
-    await pause(SETTLED_MS);
+    await within(closed, "onclose");
     sender = send(connected.value);
   }
-  return { phase, code, by, connect: connected.said, reader: ends.join(", ") || NOTHING, sender };
+  await within(closed, "onclose");
+  await pause(AFTER_MS);
+  return { phase, code, by, connect: connected.said, reader: ends.join(", "), sender };
 }
 
 const asked = ["setup", "open"].flatMap((phase) => codes.map((code) => [phase, `end ${code}`, "server", Number(code)]));
