@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lab.host.machine.commands import Audit, Dead, Emit, Note, Outcome, RemoteCommand, Send, Settle
 from lab.host.protocol.errors import HostProtocolError
-from lab.host.protocol.messages import Ask, Event, Message, Ping, Request, Response, SessionClosed
+from lab.host.protocol.messages import Ask, ErrorTold, Event, Message, Ping, Request, Response, SessionClosed
 
 TIMEOUT_S = 60.0
 """How long a request waits for its answer; livekit-agents 1.8.9."""
@@ -46,9 +46,11 @@ class RemoteMachine:
         self._heard_at = now
         self._probe: str | None = None
         """The watchdog's ping that was not answered yet."""
+        self._probe_at = now
+        """When it went out, which is later than it was due where this side stood still."""
         self._lost: str | None = None
         self.closed: SessionClosed | None = None
-        """What was told of the session's end; a session registered anew is told of by its own events."""
+        """What was told of the session's end; None again with the first event of the next session."""
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -72,7 +74,9 @@ class RemoteMachine:
             case Event(body=None):
                 return [Note(Audit.IGNORED, {"what": "an event of a later version"})]
             case Event(body=body):
-                self.closed = body if isinstance(body, SessionClosed) else self.closed
+                if not isinstance(body, ErrorTold):
+                    # An error may be the host's own word, and says nothing of a session.
+                    self.closed = body if isinstance(body, SessionClosed) else None
                 return [Emit(message)]
             case Response():
                 return self._answered(message)
@@ -118,13 +122,13 @@ class RemoteMachine:
 
     def _probe_or_bury(self, now: float) -> list[RemoteCommand]:
         if self._probe is None:
-            self._probe = f"w{next(self._numbers)}"
+            self._probe, self._probe_at = f"w{next(self._numbers)}", now
             return [Send(Request(self._probe, Ping()))]
         silent_s = now - self._heard_at
         return [*self.lost(f"nothing came for {silent_s:.1f} s"), Dead(silent_s)]
 
     def _watch_at(self, watch: Watch) -> float:
-        return self._heard_at + watch.ask_after_s + (watch.lost_after_s if self._probe is not None else 0)
+        return self._heard_at + watch.ask_after_s if self._probe is None else self._probe_at + watch.lost_after_s
 
     def _answered(self, response: Response) -> list[RemoteCommand]:
         name = response.request_id

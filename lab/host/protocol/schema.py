@@ -1,8 +1,8 @@
 """The message set as protobuf descriptors, built from ``agent_session.proto``.
 
-The description is read at import: nothing is generated, so that no generated code has to fit the installed protobuf,
-and one constant alone says under which number ``session_closed`` goes. The reader knows what that file uses of proto3,
-and says so where it meets something else.
+The description is read once, for the first codec: nothing is generated, so that no generated code has to fit the
+installed protobuf, and one constant alone says under which number ``session_closed`` goes. The reader knows what that
+file uses of proto3, and says so where it meets something else.
 """
 
 import functools

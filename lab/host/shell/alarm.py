@@ -15,7 +15,7 @@ class Alarm:
         self._wake = wake
         self._loop = asyncio.get_running_loop()
         self._at: float | None = None
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: asyncio.Handle | None = None
 
     def set(self, at: float | None) -> None:
         """Wake then, and not when it was planned before; None for not at all."""
@@ -33,5 +33,9 @@ class Alarm:
         self._at = self._handle = None
 
     def _ring(self) -> None:
+        # Where the loop stood still, what came meanwhile is read first.
+        self._handle = self._loop.call_soon(self._wake_now)
+
+    def _wake_now(self) -> None:
         self._at = self._handle = None
         self._wake()

@@ -164,6 +164,9 @@ class SessionHost:
                     return
             except TransportClosed as gone:
                 self._lost(str(gone))
+            except Exception as defect:
+                self._lost(f"a defect: {defect or type(defect).__name__}")
+                raise
             else:
                 self._do(commands)
 

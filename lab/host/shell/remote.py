@@ -1,10 +1,10 @@
 """A remote session on its transport: requests, events, and how it ended."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from lab.host.machine.commands import Dead, Emit, Note, Outcome, RemoteCommand, Send, Settle
+from lab.host.machine.commands import Dead, Emit, Note, Notes, Outcome, RemoteCommand, Send, Settle, unwritten
 from lab.host.machine.remote import TIMEOUT_S, TRANSPORT_CLOSED, RemoteMachine, Watch
 from lab.host.protocol.errors import FrameTooLong, HostProtocolError
 from lab.host.protocol.messages import (
@@ -29,6 +29,7 @@ from lab.host.protocol.messages import (
     Verdict,
 )
 from lab.host.shell.alarm import Alarm
+from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
 
 Wanted = TypeVar("Wanted")
@@ -73,7 +74,7 @@ class RemoteSession:
         *,
         timeout_s: float = TIMEOUT_S,
         watch: Watch | None = None,
-        note: Callable[[Note], None] = lambda _note: None,
+        note: Notes = unwritten,
     ) -> None:
         transport.claim("a remote")
         self._transport = transport
@@ -82,17 +83,18 @@ class RemoteSession:
         self._machine = RemoteMachine(now=self._loop.time(), timeout_s=timeout_s, watch=watch)
         self._waiting: dict[str, asyncio.Future[Answer | None]] = {}
         self._events: asyncio.Queue[EventBody | None] = asyncio.Queue()
-        self._told = asyncio.Event()
+        self._told: asyncio.Future[SessionClosed] = self._loop.create_future()
+        """Of the end of the session that there is, or that was the last one."""
         self._ended = asyncio.Event()
         self.ended_by: str | None = None
         """How the transport ended; None while it stands."""
         self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
-        self._reading = self._loop.create_task(self._read())
+        self._reading = Tasks().start(self._read())
         self._alarm.set(self._machine.next_at())
 
     @property
     def closed(self) -> SessionClosed | None:
-        """What was told of the session's end."""
+        """What was told of the session's end; None where the next one has begun."""
         return self._machine.closed
 
     async def request(self, ask: Ask, *, timeout_s: float | None = None) -> Answer | None:
@@ -143,10 +145,8 @@ class RemoteSession:
         self._events.put_nowait(None)
 
     async def wait_told(self) -> SessionClosed:
-        """Wait until the session's end is told."""
-        await self._told.wait()
-        assert self._machine.closed is not None
-        return self._machine.closed
+        """Wait until the session's end is told; of one that has ended, and that no other one has followed, at once."""
+        return await asyncio.shield(self._told)
 
     async def wait_ended(self) -> str:
         """Wait for the transport's end; gives how."""
@@ -180,6 +180,9 @@ class RemoteSession:
                     self._give_up(str(error))
             except TransportClosed as gone:
                 self._lost(TRANSPORT_CLOSED, str(gone))
+            except Exception as defect:
+                self._give_up(f"a defect: {defect or type(defect).__name__}")
+                raise
             else:
                 self._do(commands)
 
@@ -195,7 +198,8 @@ class RemoteSession:
 
     def _give_up(self, why: str) -> None:
         self._lost(why)
-        self._reading.cancel()
+        if self._reading is not asyncio.current_task():
+            self._reading.cancel()
         self._transport.abort()
 
     def _do(self, commands: list[RemoteCommand]) -> None:
@@ -208,14 +212,20 @@ class RemoteSession:
                 case Emit(event):
                     assert event.body is not None
                     self._events.put_nowait(event.body)
-                    if isinstance(event.body, SessionClosed):
-                        self._told.set()
+                    self._tell_closed()
                 case Dead(silent_s):
                     self._give_up(f"nothing came for {silent_s:.1f} s")
                 case Note():
                     self._note(command)
         if self.ended_by is None:
             self._alarm.set(self._machine.next_at())
+
+    def _tell_closed(self) -> None:
+        closed = self._machine.closed
+        if self._told.done() and self._told.result() is not closed:
+            self._told = self._loop.create_future()
+        if closed is not None and not self._told.done():
+            self._told.set_result(closed)
 
     def _send(self, message: Message) -> None:
         try:

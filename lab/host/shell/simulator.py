@@ -54,8 +54,10 @@ async def simulate(
         await_close: Ask for it only when the session's end was told, or can be told no more.
     """
     heard: list[str] = []
+    before = remote.closed
+    """Of an earlier session: whether there is another one, the first turn shows."""
     for text in turns:
-        if remote.closed is not None:
+        if remote.closed is not None and remote.closed is not before:
             break
         try:
             heard += _spoken(await remote.run_input(text))

@@ -109,7 +109,8 @@ class StreamTransport(Claim):
         """See ``Transport``."""
         try:
             await self._writer.drain()
-        except ConnectionError as error:
+        except OSError as error:
+            # A kernel's give-up is no ConnectionError.
             raise TransportClosed(str(error)) from error
 
     async def receive(self) -> Message:

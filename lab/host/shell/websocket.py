@@ -3,11 +3,14 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from websockets.asyncio import client, server
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.protocol import State
 
 from lab.host.protocol.codec import Codec
 from lab.host.protocol.errors import FrameTooLong, NoMessage
@@ -86,6 +89,9 @@ class WebSocketTransport(Claim):
                 self._queued.clear()
                 while self._queue:
                     await self._connection.send(self._queue[0])
+                    if self._connection.protocol.state is State.CLOSED:
+                        # It ended while this waited for the kernel to take it, which websockets says nothing about.
+                        raise self._connection.protocol.close_exc
                     self._queue.popleft()
                 self._written.set()
         except ConnectionClosed as error:
@@ -98,6 +104,37 @@ class WebSocketTransport(Claim):
         self._written.set()
 
 
+class _Ending(Connection):
+    """One whose end is the other side's close frame, not the end of TCP, which that may keep open or never send."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.protocol.close_rcvd is not None and not self.transport.is_closing():
+            # Behind the answer, which websockets has written; what nobody takes is waited for no longer than a close.
+            self.transport.close()
+            self.loop.call_later(CLOSE_S, self.transport.abort)
+
+
+class _Client(_Ending, client.ClientConnection):
+    """Of who connected."""
+
+
+class _Server(_Ending, server.ServerConnection):
+    """Of who listened."""
+
+
+_OPTIONS: Mapping[str, Any] = MappingProxyType(
+    {
+        "ping_interval": None,
+        "compression": None,
+        "max_size": MOST,
+        "close_timeout": CLOSE_S,
+        # A flush is then over when the kernel has everything, not when it is nearly so.
+        "write_limit": 0,
+    }
+)
+
+
 async def connect(url: str, codec: Codec | None = None) -> WebSocketTransport:
     """A transport to who listens there.
 
@@ -105,9 +142,7 @@ async def connect(url: str, codec: Codec | None = None) -> WebSocketTransport:
         OSError: nobody does, or it is no WebSocket.
     """
     try:
-        made = await client.connect(
-            url, ping_interval=None, compression=None, max_size=MOST, close_timeout=CLOSE_S, proxy=None
-        )
+        made = await client.connect(url, create_connection=_Client, proxy=None, **_OPTIONS)
     except InvalidHandshake as error:
         raise ConnectionError(f"{url} is no WebSocket: {error}") from error
     return WebSocketTransport(made, codec)
@@ -123,6 +158,5 @@ async def listening(
         arrived(WebSocketTransport(connection, codec))
         await connection.wait_closed()
 
-    options = {"ping_interval": None, "compression": None, "max_size": MOST, "close_timeout": CLOSE_S}
-    async with server.serve(serve, host, port, **options) as made:  # type: ignore[arg-type]  # each is of its own type
+    async with server.serve(serve, host, port, create_connection=_Server, **_OPTIONS) as made:
         yield next(iter(made.sockets)).getsockname()[1]

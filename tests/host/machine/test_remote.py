@@ -8,7 +8,9 @@ from lab.host.protocol.errors import NoMessage
 from lab.host.protocol.messages import (
     AgentStateChanged,
     CloseReason,
+    ErrorTold,
     Event,
+    EventBody,
     Message,
     Ping,
     PlaybackFlush,
@@ -16,6 +18,7 @@ from lab.host.protocol.messages import (
     Request,
     Response,
     SessionClosed,
+    Unread,
 )
 from tests.host.machine.playbook import word
 
@@ -106,6 +109,18 @@ def test_events_are_told_on_and_the_end_of_the_session_is_remembered() -> None:
     assert machine.closed == end
 
 
+@pytest.mark.parametrize(
+    ("body", "kept"), [(AgentStateChanged(), False), (Unread("overlapping_speech"), False), (ErrorTold("no"), True)]
+)
+def test_an_event_of_the_next_session_says_that_there_is_one(body: EventBody, kept: bool) -> None:
+    """An error may be the host's own."""
+    machine = asking()
+    machine.receive(Event(SessionClosed(CloseReason.COMPLETED)), now=1.0)
+    machine.receive(Event(body), now=2.0)
+
+    assert (machine.closed is not None) is kept
+
+
 @pytest.mark.parametrize("message", [Event(None), PlaybackFlush(), Request("1", Ping())])
 def test_what_it_does_not_know_it_ignores(message: Message) -> None:
     (note,) = asking().receive(message, now=1.0)
@@ -130,6 +145,18 @@ def test_a_silent_host_is_asked_and_then_given_up() -> None:
     machine.request(Ping(), now=2.5)
     assert words(machine.wake(now=3.0)) == ["settle r2 lost nothing came for 3.0 s", "dead 3"]
     assert machine.next_at() is None
+
+
+def test_a_ping_that_went_out_late_has_its_whole_time() -> None:
+    """What stood still was this side."""
+    machine = RemoteMachine(now=0.0, watch=WATCH)
+
+    assert words(machine.wake(now=7.5)) == ["send w1 Ping"]
+    assert machine.next_at() == 8.5
+    assert machine.wake(now=7.5) == []
+    assert machine.receive(Response("w1", Pong()), now=7.6) == []
+    assert machine.next_at() == 9.6
+    assert words(machine.wake(now=10.0)) == ["send w2 Ping"]
 
 
 @pytest.mark.parametrize("answer", [Response("w1", Pong()), Response("w1", error="no active session")])

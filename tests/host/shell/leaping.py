@@ -1,4 +1,4 @@
-"""A loop whose time passes when nothing else happens, and a transport that a test makes slow."""
+"""A loop whose time passes when nothing else happens or a test says so, and a transport that a test makes slow."""
 
 import asyncio
 import selectors
@@ -17,13 +17,15 @@ class _Leaping(selectors.SelectSelector):
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        assert timeout is not None, "all wait for what never comes"
-        self.now += max(0.0, timeout)
-        return super().select(0)
+        found = super().select(0)
+        if not found:
+            assert timeout is not None, "all wait for what never comes"
+            self.now += max(0.0, timeout)
+        return found
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Its clock begins at 0; for scenarios without sockets and threads."""
+    """Its clock begins at 0; for scenarios without threads, and with no sockets but a pair of the kernel's own."""
 
     def __init__(self) -> None:
         self._clock = _Leaping()
@@ -31,6 +33,10 @@ class Loop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clock.now
+
+    def stand_still(self, for_s: float) -> None:
+        """Let time pass in which nothing runs."""
+        self._clock.now += for_s
 
 
 def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:

@@ -1,20 +1,27 @@
 """How long a close may take: three seconds in all, whatever the path, the other side and the agent's code do."""
 
 import asyncio
+import select
+import socket
 
 import pytest
 
 from lab.host.machine.commands import Note
 from lab.host.machine.host import DRAIN_S
 from lab.host.machine.job import SESSION_END_TIMEOUT_S
+from lab.host.machine.remote import Watch
 from lab.host.machine.states import HostState
+from lab.host.protocol.codec import Codec
+from lab.host.protocol.framing import frame
 from lab.host.protocol.messages import (
     Answer,
     Ask,
     CloseReason,
     Event,
     FinalizeSimulation,
+    Pong,
     Request,
+    Response,
     RunInput,
     SessionClosed,
     Verdict,
@@ -22,7 +29,9 @@ from lab.host.protocol.messages import (
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.host import SessionHost
 from lab.host.shell.job import Job
-from tests.host.shell.leaping import Slow, play
+from lab.host.shell.remote import RemoteSession, RequestFailed
+from tests.host.shell.leaping import Loop, Slow, play
+from tests.host.shell.pairs import stream
 
 ROOM = "room-1"
 NEVER_S = 1e6
@@ -194,3 +203,55 @@ def test_a_way_to_another_room_that_is_not_found_is_given_up() -> None:
         assert "found too late" in notes[-1].fields["error"]
 
     assert play(scenario) == []
+
+
+def test_a_loop_that_stood_still_reads_what_came_meanwhile_before_it_gives_the_host_up() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Loop)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            remote = RemoteSession(await stream(ours), watch=Watch(ask_after_s=2.0, lost_after_s=1.0))
+            for _ in range(3):
+                while not select.select([theirs], [], [], 0)[0]:
+                    await asyncio.sleep(0.5)
+                probe = Codec().decode(theirs.recv(1000)[4:])
+                assert isinstance(probe, Request)
+                theirs.send(frame(Codec().encode(Response(probe.request_id, Pong()))))
+                loop.stand_still(3600.0)
+                await turns()
+            assert remote.ended_by is None
+            with pytest.raises(RequestFailed, match=r"nothing came for 3\.\d s"):
+                await remote.ping()
+            await remote.close()
+
+    assert play(scenario) == []
+
+
+def test_a_defect_below_a_remote_ends_it_and_is_told() -> None:
+    async def scenario() -> None:
+        transport = Slow()
+        remote = RemoteSession(transport)
+        asking = asyncio.ensure_future(remote.ping())
+        await turns()
+        transport.come(RuntimeError("it broke"))
+        with pytest.raises(RequestFailed, match="it broke"):
+            await asking
+        assert transport.aborted
+        assert "it broke" in await remote.wait_ended()
+        await remote.close()
+
+    (defect,) = play(scenario)
+    assert str(defect["exception"]) == "it broke"
+
+
+def test_a_defect_below_a_host_ends_it_and_is_told() -> None:
+    async def scenario() -> None:
+        transport = Slow()
+        host = SessionHost(transport)
+        transport.come(RuntimeError("it broke"))
+        await host.wait_closed()
+        assert transport.aborted
+
+    (defect,) = play(scenario)
+    assert str(defect["exception"]) == "it broke"

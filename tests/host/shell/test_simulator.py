@@ -62,3 +62,23 @@ def test_why_there_is_no_verdict_is_said() -> None:
     assert (simulation.verdict, simulation.outcome) == (None, Outcome.REFUSED)
     assert simulation.error == "the job runs no simulation"
     assert judged == []
+
+
+def test_the_next_session_of_a_host_is_played_too() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        job = Job("room", await stream(ours), simulated=True)
+        remote = RemoteSession(await stream(theirs))
+        for name in ("s1", "s2"):
+            job.start_session(ScriptedAgent(name, "room", SCRIPT, hangs_up_after="goodbye"))
+            found = await simulate(remote, ["book it", "goodbye"], lambda _heard: Verdict(), await_close=True)
+            assert found.heard == ("It is booked.", "Goodbye.")
+            assert found.closed == SessionClosed(CloseReason.COMPLETED)
+        # A third one that nobody has begun: what is known of the second one's end is all there is to wait for.
+        found = await simulate(remote, ["book it"], lambda _heard: Verdict(), await_close=True)
+        assert found.heard == ()
+        await remote.close()
+        job.shutdown()
+        await job.wait()
+
+    play(scenario)
