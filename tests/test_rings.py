@@ -25,6 +25,7 @@ OUTWARD_CALLS = {"__import__", "eval", "exec", "input", "open", "print"}
 PURE = (
     "live/protocol/", "live/session/", "live/model/", "live/recovery/", "live/timelapse.py",
     "host/machine/", "host/protocol/errors.py", "host/protocol/framing.py", "host/protocol/messages.py",
+    "host/protocol/answers.py", "host/protocol/asks.py", "host/protocol/events.py", "host/protocol/values.py",
 )  # fmt: skip
 """Beside the core: what takes its instants, its randomness and its octets as arguments."""
 
