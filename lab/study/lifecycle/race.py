@@ -8,17 +8,28 @@ Source: firebase-ios-sdk pull request 17045, where the race was found by reading
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from lab.live.lifecycle.endings import ABNORMAL, ClosedByServer, ClosedHere, Closure, Party, SessionError, WireEnded
 from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.variant import VARIANTS, Variant
+from lab.study.lifecycle import session_race
 from lab.study.lifecycle.interleaving import Choose, Point, Program, begin_with, every_order, interleave, prefer
+from lab.study.lifecycle.session_race import Ends
 
 RUNS = 10_000
 CLOSE, RECEIVE, SERVER = "close", "receive", "server"
+
+CLOSE_FIRST, RECEIVE_FIRST = "the close finishes first", "the receive finishes first"
+CLOSE_FIRST_SESSION = "the close finishes first, a whole session"
+RECEIVE_FIRST_SESSION = "the receive finishes first, a whole session"
+EVERY, EVERY_WITH_SERVER, AT_RANDOM = "every order", "every order, the server closes too", "at random"
+ORDERS = (
+    *(CLOSE_FIRST, RECEIVE_FIRST, CLOSE_FIRST_SESSION, RECEIVE_FIRST_SESSION),
+    *(EVERY, EVERY_WITH_SERVER, AT_RANDOM),
+)
 
 _OWN_CODES = (ABNORMAL, 1000, 1001)
 """What a wire may call its end when it is cancelled: nothing came, or the server answered with the one or the other."""
@@ -34,7 +45,7 @@ class RaceRow:
     order: str
     runs: int
     reader_right: int
-    """Runs in which the reader was told the first end: a normal one where that was ours."""
+    """Runs in which the reader came to the first end: a normal one, without an error, where that was ours."""
 
     recorded_first: int
     """Runs in which the recorded end is the first one."""
@@ -108,11 +119,13 @@ def once(variant: Variant, choose: Choose, *, own_code: int = ABNORMAL, server_c
     steps = interleave(programs, begin_with(RECEIVE, choose))
     first = wire.first
     assert first is not None
-    return Outcome(steps, _says(socket.messages.error, first), socket.recorded == first, _says(_sent(socket), first))
+    return Outcome(steps, _read_right(socket, first), socket.recorded == first, _sent_right(socket, first))
 
 
 def rows(variants: Iterable[Variant] = VARIANTS.values(), *, runs: int = RUNS, seed: int = 1) -> list[RaceRow]:
-    """The table: both orders forced, every order that there is, and many at random.
+    """The table: both orders forced, every order that there is, and many at random; for a thread without an event loop.
+
+    The two forced orders are run at the socket and through a whole session, the others at the socket.
 
     Args:
         variants: Whose sockets race.
@@ -122,15 +135,17 @@ def rows(variants: Iterable[Variant] = VARIANTS.values(), *, runs: int = RUNS, s
     found = []
     for variant in variants:
         found += [
-            _row(variant, "the close finishes first", [once(variant, prefer(CLOSE))]),
-            _row(variant, "the receive finishes first", [once(variant, prefer(RECEIVE))]),
-            _row(variant, "every order", _every(lambda choose, v=variant: once(v, choose))),  # type: ignore[misc]
+            _row(variant, CLOSE_FIRST, [once(variant, prefer(CLOSE))]),
+            _row(variant, RECEIVE_FIRST, [once(variant, prefer(RECEIVE))]),
+            _row(variant, CLOSE_FIRST_SESSION, [session_race.run(variant, receive_first=False)]),
+            _row(variant, RECEIVE_FIRST_SESSION, [session_race.run(variant, receive_first=True)]),
+            _row(variant, EVERY, _every(lambda choose, v=variant: once(v, choose))),  # type: ignore[misc]
             _row(
                 variant,
-                "every order, the server closes too",
+                EVERY_WITH_SERVER,
                 _every(lambda choose, v=variant: once(v, choose, server_code=1011)),  # type: ignore[misc]
             ),
-            _row(variant, "at random", _at_random(variant, runs, seed)),
+            _row(variant, AT_RANDOM, _at_random(variant, runs, seed)),
         ]
     return found
 
@@ -158,7 +173,7 @@ def _at_random(variant: Variant, runs: int, seed: int) -> list[Outcome]:
     ]
 
 
-def _row(variant: Variant, order: str, outcomes: list[Outcome]) -> RaceRow:
+def _row(variant: Variant, order: str, outcomes: Sequence[Outcome | Ends]) -> RaceRow:
     reader = sum(outcome.reader_right for outcome in outcomes)
     recorded = sum(outcome.recorded_first for outcome in outcomes)
     sends = sum(outcome.sends_right for outcome in outcomes)
@@ -166,20 +181,28 @@ def _row(variant: Variant, order: str, outcomes: list[Outcome]) -> RaceRow:
     return RaceRow(variant.name, order, len(outcomes), reader, recorded, sends, ok)
 
 
-def _says(error: Exception | None, first: Closure) -> bool:
-    """Whether an error tells the first end; a reader is told of our own by none."""
-    if first.by is Party.SERVER:
-        return isinstance(error, ClosedByServer) and error.closure == first
-    return error is None or isinstance(error, ClosedHere)
+def _read_right(socket: LiveSocket, first: Closure) -> bool:
+    """Whether who reads comes to the first end at once; to a normal one where that was ours."""
+    if not socket.messages.finished and socket.messages.error is None:
+        return False  # it would wait for ever
+    reading = socket.messages.__anext__()
+    try:
+        reading.send(None)
+    except StopAsyncIteration:
+        return first.by is Party.US
+    except SessionError as error:
+        return first.by is Party.SERVER and isinstance(error, ClosedByServer) and error.closure == first
+    return False
 
 
-def _sent(socket: LiveSocket) -> Exception | None:
-    """What a send raises once all is over."""
+def _sent_right(socket: LiveSocket, first: Closure) -> bool:
+    """Whether a send raises the first end once all is over."""
     sending = socket.send(b"late")
     try:
         sending.send(None)
     except SessionError as error:
-        return error
+        said = ClosedByServer if first.by is Party.SERVER else ClosedHere
+        return isinstance(error, said) and error.closure == first
     except StopIteration:
         pass
-    return AssertionError("a send on a socket that is over raised nothing")
+    return False

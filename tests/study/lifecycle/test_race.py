@@ -1,8 +1,10 @@
 import pytest
 
 from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, Variant
+from lab.live.lifecycle.endings import ClosedHere
+from lab.live.lifecycle.stream import Stream
 from lab.study.lifecycle.interleaving import prefer
-from lab.study.lifecycle.race import CLOSE, RECEIVE, as_json, once, rows
+from lab.study.lifecycle.race import CLOSE, CLOSE_FIRST_SESSION, ORDERS, RECEIVE, as_json, once, rows
 
 
 def by_order(variant: Variant, runs: int = 500) -> dict[str, tuple[int, int, int, int]]:
@@ -54,3 +56,29 @@ def test_the_same_race_with_the_users_own_code_is_harmless_as_published() -> Non
 
 def test_the_rows_of_one_seed_are_the_same_twice() -> None:
     assert as_json(rows([PUBLISHED], runs=100)) == as_json(rows([PUBLISHED], runs=100))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_reader_that_is_never_told_is_wrong(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream without an error looked like a normal end once."""
+    monkeypatch.setattr(Stream, "finish", lambda _: None)
+
+    runs, reader, *_ = by_order(LAB)[order]
+
+    assert reader < runs
+    assert order != CLOSE_FIRST_SESSION or reader == 0
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_reader_that_is_told_of_our_own_close_is_wrong(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def finish(stream: Stream[object]) -> None:
+        stream._finished = True
+        stream.fail(lambda: ClosedHere("closed here"))
+        stream._error = lambda: ClosedHere("closed here")
+        stream._changed.set()
+
+    monkeypatch.setattr(Stream, "finish", finish)
+
+    runs, reader, *_ = by_order(LAB)[order]
+
+    assert reader < runs
