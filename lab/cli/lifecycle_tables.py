@@ -45,10 +45,12 @@ def timeline(ended_s: float | None) -> str:
 
 def shown(tables: "Tables", hosts: Sequence["HostRow"]) -> Iterator[object]:
     """Everything, in the order of reading."""
-    yield from _titled("Left sessions, until their server saw the end (of four servers the slowest)", _leaks(tables))
-    for many in tables.repeated:
-        slowest = "" if many.slowest_s is None else f", the slowest after {many.slowest_s:.2f} s"
-        yield f"{many.variant}: {many.closed} of {many.runs} released sessions ended{slowest}"
+    yield from _titled(
+        "Left sessions, until server, kernel and reader saw the end (the slowest of four servers; 480 s: its limit)",
+        _leaks(tables),
+    )
+    yield from _titled("What those sessions said: connected, closed, resumed", _said(tables))
+    yield from _titled("Sessions released at about the same time, and those that ended", _repeated(tables))
     yield from _titled("Sessions opened one after the other, none closed", _limit(tables))
     yield from _titled("Our close against the receive that fails at it: runs that were right", _race(tables))
     yield from _titled("Who closed, and what the application is told", _closes(tables.closes))
@@ -62,19 +64,37 @@ def _titled(title: str, table: Table) -> Iterator[object]:
 
 
 def _leaks(tables: "Tables") -> Table:
-    """One line for each variant and path; the servers' lines are alike, and the slowest stands for them."""
-    table = _table("path", "variant", AXIS, "ended after", "stream")
-    paths = list(dict.fromkeys(row.path for row in tables.leaks))
-    variants = list(dict.fromkeys(row.variant for row in tables.leaks))
-    for path in paths:
-        for variant in variants:
-            rows = [row for row in tables.leaks if (row.path, row.variant) == (path, variant)]
-            if rows:
-                slowest = max(rows, key=_ended_s)
-                streams = {row.stream_finished for row in rows}
-                ended = None if math.isinf(_ended_s(slowest)) else _ended_s(slowest)
-                _add(table, path, variant, timeline(ended), _after(slowest), _streams(streams), ok=_all_ok(rows))
+    """One line for each variant and path: its servers are alike, and of each time the slowest stands for them."""
+    table = _table("path", "variant", AXIS, "server", "socket", "stream")
+    for path, variant, rows in _by_path(tables):
+        slowest = max(rows, key=_ended_s)
+        ended = None if math.isinf(_ended_s(slowest)) else _ended_s(slowest)
+        socket = _slowest([row.socket_over_in_s for row in rows])
+        streams = [row for row in rows if row.stream_finished is not None]
+        stream = _slowest([row.stream_ended_in_s for row in streams]) if streams else ""
+        _add(table, path, variant, timeline(ended), _after(slowest), socket, stream, ok=_all_ok(rows))
     return table
+
+
+def _said(tables: "Tables") -> Table:
+    """One line for each path, if all variants say the same."""
+    table = _table("path", "variant", "is_closed")
+    said: dict[tuple[str, str], list[str]] = {}
+    for path, variant, rows in _by_path(tables):
+        for steps in dict.fromkeys(", then ".join("yes" if step else "no" for step in row.is_closed) for row in rows):
+            if steps:
+                said.setdefault((path, steps), []).append(variant)
+    for (path, steps), variants in said.items():
+        _add(table, path, ", ".join(dict.fromkeys(variants)), steps, ok=True)
+    return table
+
+
+def _by_path(tables: "Tables") -> Iterator[tuple[str, str, list["LeakRow"]]]:
+    """Path, variant, and their rows."""
+    for path in dict.fromkeys(row.path for row in tables.leaks):
+        for variant in dict.fromkeys(row.variant for row in tables.leaks):
+            if rows := [row for row in tables.leaks if (row.path, row.variant) == (path, variant)]:
+                yield path, variant, rows
 
 
 def _ended_s(row: "LeakRow") -> float:
@@ -86,12 +106,21 @@ def _ended_s(row: "LeakRow") -> float:
 def _after(row: "LeakRow") -> str:
     if row.closed_in_s is not None:
         return f"{row.closed_in_s:.2f} s"
-    return "never" if row.server_limit_s is None else f"{row.server_limit_s} s, its limit"
+    return "never" if row.server_limit_s is None else f"{row.server_limit_s} s"
 
 
-def _streams(seen: set[bool | None]) -> str:
-    words = {True: "finished", False: "open", None: ""}
-    return ", ".join(sorted(words[one] for one in seen if one is not None))
+def _slowest(times: Sequence[float | None]) -> str:
+    """The longest of them; open where one has not come."""
+    came = [time for time in times if time is not None]
+    return f"{max(came):.2f} s" if len(came) == len(times) else "open"
+
+
+def _repeated(tables: "Tables") -> Table:
+    table = _table("server", "variant", "ended", "slowest")
+    for many in tables.repeated:
+        slowest = "" if many.slowest_s is None else f"{many.slowest_s:.2f} s"
+        _add(table, many.profile, many.variant, f"{many.closed} of {many.runs}", slowest, ok=many.ok)
+    return table
 
 
 def _limit(tables: "Tables") -> Table:
@@ -112,13 +141,15 @@ def _race(tables: "Tables") -> Table:
 
 def _closes(rows: Iterable["CloseRow"]) -> Table:
     """One line for all codes that are told alike."""
-    table = _table("client", "end", "connect", "reader", "later sends")
+    table = _table("client", "end", "connect", "reader", "later sends", "is_closed")
     alike: dict[tuple[str, ...], list[CloseRow]] = {}
     for row in rows:
         told = tuple(_without(text, row.code) for text in (row.connect, row.reader, row.sender))
-        alike.setdefault((row.client, row.phase, row.by, *told), []).append(row)
-    for (client, phase, by, *words), found in alike.items():
-        _add(table, client, f"{by}, {phase}: {_codes([row.code for row in found])}", *words, ok=_all_ok(found))
+        alike.setdefault((row.client, row.phase, row.how, row.by, *told, "yes" if row.is_closed else "no"), []).append(
+            row
+        )
+    for (client, phase, how, by, *words), found in alike.items():
+        _add(table, client, f"{by}, {phase}, {how}: {_codes([row.code for row in found])}", *words, ok=_all_ok(found))
     return table
 
 

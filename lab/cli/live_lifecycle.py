@@ -13,15 +13,17 @@ FAILURE = 1
 
 
 def lifecycle(
-    repeats: Annotated[int, typer.Option(min=1, help="Sessions released for each variant that closes.")] = 100,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Sessions released at each server, for each variant that closes.")
+    ] = 100,
     races: Annotated[int, typer.Option(min=1, help="Close races at random, for each variant.")] = 10_000,
     json: Annotated[bool, typer.Option("--json", help="Print all rows as one JSON object.")] = False,
 ) -> None:
     """Run the tables of released sessions, the close race, close codes and session hosts (half a minute).
 
     Each row is run with the published defect and with its repair, on loopback; what packet loss does to them is in
-    `pytest lab/`. Exit code 0: every repair holds and every defect shows; 1: something does not; 3: a session was
-    never counted by its server.
+    `pytest lab/`. Exit code 0: every repair holds and every defect shows as predicted; 1: something does not; 3: a
+    session was never seen by its server, or was over before it was left.
     """
     import asyncio
 

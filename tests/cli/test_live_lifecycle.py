@@ -1,6 +1,7 @@
 """``lab live lifecycle``: its tables, its JSON and its exit code, on rows made by hand."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,39 +13,18 @@ from lab.cli.lifecycle_tables import ENDED, NEVER, OPEN, WIDTH, shown, timeline
 from lab.cli.live_lifecycle import as_json, lifecycle
 from lab.host.tables import Row as HostRow
 from lab.host.tables.rows import Question
-from lab.live.lifecycle import LAB, PUBLISHED
-from lab.study.lifecycle.closes import CODES, CloseRow
-from lab.study.lifecycle.leaks import LeakRow, Repeated
-from lab.study.lifecycle.limit import LimitRow
-from lab.study.lifecycle.race import RaceRow
+from lab.live.lifecycle import LAB, PUBLISHED, VARIANTS
+from lab.study.lifecycle import ways
+from lab.study.lifecycle.closes import CODES
 from lab.study.lifecycle.tables import Tables
-
-
-def leak(variant: str, closed_in_s: float | None, limit_s: int | None, *, ok: bool) -> LeakRow:
-    return LeakRow(
-        variant, "developer-newer", "released, stream kept", closed_in_s, limit_s, ok, None, not ok, "none", ok
-    )
-
-
-def close(client: str, code: int, *, ok: bool) -> CloseRow:
-    told = f"ClosedByServer: server {code}" if ok else f"UnexpectedClosure: {code}"
-    return CloseRow(client, "open", code, "server", "no error", told, told, is_closed=True, ok=ok)
+from tests.study.lifecycle.scenes import predicted
 
 
 def host(case: str, variant: str, transport: str, *, right: bool, defective: bool = False) -> HostRow:
     return HostRow(Question.WITHOUT_SESSION, case, variant, transport, "no active session", 0.01, right, defective)
 
 
-TABLES = Tables(
-    leaks=[leak(PUBLISHED.name, None, 483, ok=False), leak(LAB.name, 0.05, None, ok=True)],
-    repeated=[Repeated(LAB.name, "developer-newer", 100, 100, 0.12, ok=True)],
-    limit=[LimitRow(PUBLISHED.name, "developer-newer", 3, 8, 4, "SetupRefused: no", 3, ok=False)],
-    race=[RaceRow(PUBLISHED.name, "every order", 3, 2, 0, 0, ok=False)],
-    closes=[
-        *(close(LAB.name, code, ok=True) for code in CODES),
-        *(close(PUBLISHED.name, code, ok=False) for code in CODES if code != 1001),
-    ],
-)
+TABLES = predicted()
 HOSTS = [
     host(f"{request} before any session", "repaired", transport, right=True)
     for request in ("Ping", "RunInput")
@@ -71,12 +51,31 @@ def test_everything_fits_80_columns_and_rows_that_are_alike_are_one() -> None:
     assert all(len(line) <= 80 for line in text(TABLES, HOSTS, 80).splitlines())
 
     out = text(TABLES, HOSTS, 200)
-    assert "483 s" in out
+    assert "480 s" in out
     assert "100 of 100" in out
     assert f"all {len(CODES)}" in out
     assert "all but 1001" in out
     assert "2 requests" in out
     assert out.count("tcp, websocket") == 1
+
+
+def line(path: str, variant: str) -> list[str]:
+    """The words of a line of the leak table behind its timeline."""
+    (found,) = [row for row in text(TABLES, HOSTS, 200).splitlines() if path in row and variant in row and ENDED in row]
+    return found.rpartition(ENDED)[2].split()
+
+
+def test_each_witness_has_its_time_and_what_stays_is_open() -> None:
+    assert line(ways.RELEASED, LAB.name) == ["0.02", "s", "0.04", "s", "0.03", "s"]
+    assert line(ways.CLOSED + " ", LAB.name) == ["0.02", "s", "0.04", "s", "open"]
+    assert line(ways.RELEASED, PUBLISHED.name) == ["480", "s", "open", "open"]
+
+
+def test_what_sessions_said_of_being_closed_is_printed_step_by_step() -> None:
+    (said,) = [row for row in text(TABLES, HOSTS, 200).splitlines() if ways.RESUMED in row and "then yes" in row]
+
+    assert said.rstrip().endswith("no, then yes, then no")
+    assert all(variant in said for variant in VARIANTS)
 
 
 def test_the_json_has_what_the_contract_names() -> None:
@@ -91,9 +90,8 @@ def test_the_json_has_what_the_contract_names() -> None:
 def test_the_exit_code_says_whether_repairs_hold_and_defects_show(
     broken: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = TABLES if broken != "a repair" else Tables(
-        [leak(LAB.name, None, 483, ok=False)], [], TABLES.limit, TABLES.race, TABLES.closes
-    )  # fmt: skip
+    leaks = [replace(row, ok=False) if row.variant == LAB.name else row for row in TABLES.leaks]
+    tables = TABLES if broken != "a repair" else replace(TABLES, leaks=leaks)
     hosts = HOSTS if broken != "a defect" else [host("Ping before any session", "x", "tcp", right=True, defective=True)]
 
     async def measured(**_: Any) -> Tables:

@@ -4,83 +4,73 @@ Prediction: as published a session that is released stays connected until the se
 tasks and its socket with it; closing it or ending the process helps. With the repair every path is over within 5 s.
 
 Three witnesses, none of them a log: the server's count of connections, the client's socket as its kernel has it, and
-weak references.
+who is still there: weak references, and a reader of the stream.
 """
 
 import asyncio
-import gc
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lab.core.flow import Endpoint as Address
-from lab.core.socket import TcpState
 from lab.live.lifecycle import VARIANTS, Variant
 from lab.live.lifecycle.endpoints import ENDPOINTS, Endpoint
-from lab.study.lifecycle import servers, ways
-from lab.study.lifecycle.census import LOOK_S, Census, census
-from lab.study.lifecycle.servers import HOST
-from lab.study.lifecycle.ways import Left, Stage
-from lab.testbed.sockets import query
+from lab.live.session.states import Detach
+from lab.study.lifecycle import elsewhere, servers, ways
+from lab.study.lifecycle.stage import Stage
+from lab.study.lifecycle.witnesses import LOOK_S, Trial, Watch
 
 WITHIN_S = 5.0
 """The contract: from the release to the end of the connection and of the stream."""
 
 LAPSE = 100.0
-"""How many times faster the servers' time runs while their own limit is awaited: an end is seen some seconds late."""
-
-OVER = frozenset({TcpState.TIME_WAIT, TcpState.CLOSE, TcpState.LAST_ACK})
-"""States of a socket that both ends are done with."""
-
-PATHS = (*ways.WAYS, ways.EXIT)
+"""How many times faster the servers' time runs while their own limit is awaited: what they do 10 ms late is a second
+late."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeakRow:
-    """One session that was left."""
+    """One session that was left. Times are seconds from just before that."""
 
     variant: str
     profile: str
     path: str
     closed_in_s: float | None
-    """From being left to the server's count without it; None where it was still counted at the end of the watch."""
+    """To the server's own event, stamped as it happens; None where it was still connected at the end of the watch."""
+
+    how: str
+    """What the server saw of the end: a close frame, FIN, RST."""
 
     server_limit_s: int | None
-    """Session seconds from being left to the server's own close of what leaked; None where nothing did, or where
-    that was not awaited."""
+    """Session seconds to the server's own close of what leaked; None where nothing did, or where that was not
+    awaited."""
 
     stream_finished: bool | None
-    """None where the stream was gone with its process."""
+    """A reader came to its normal end; None where the stream was gone with its process."""
 
-    is_closed: bool | None
-    """What the session says; None where nobody held it."""
+    stream_ended_in_s: float | None
+    is_closed: list[bool]
+    """What the session said after each step, connected, closed, resumed; the last of them just before it was left."""
 
     service_kept: bool | None
     """Something still held its service at the end of the watch. An event loop that stands still holds its tasks."""
 
+    service_gone_in_s: float | None
     socket: str
-    """The client's TCP state at the end of the watch, ``none`` where the kernel has forgotten it."""
+    """The client's TCP state when the kernel was last asked, ``none`` where it has forgotten it."""
+
+    socket_over_in_s: float | None
+    """To the first look at the kernel, of one each 20 ms, that found it over."""
 
     ok: bool
-
-
-@dataclass(slots=True)
-class _Trial:
-    stage: Stage
-    path: str
-    left: Left
-    finished: bool | None = None
-    kept: bool | None = None
-    socket: str = ""
-    closed_in_s: float | None = None
-    limit_s: float | None = None
+    """Every witness saw within 5 s what it is to see, and the server a close frame where the client sends one."""
 
 
 async def rows(
     variants: Iterable[Variant] = VARIANTS.values(),
     endpoints: Iterable[Endpoint] = ENDPOINTS.values(),
-    paths: Sequence[str] = PATHS,
+    paths: Sequence[str] = ways.PATHS,
     *,
     watch_s: float = WITHIN_S,
     to_the_limit: bool = True,
@@ -97,23 +87,19 @@ async def rows(
         to_the_limit: Then await the servers' own end of what leaked, in a lapse of their time.
 
     Raises:
-        InvalidRun: a session was never counted by its server.
+        InvalidRun: a server did not tell of a session, or a session was over before it was left.
     """
-    with servers.running(endpoints, concurrent_limit="none") as up:
-        async with census(up) as counts:
-            stages = [Stage(server, variant, counts) for variant in variants for server in up]
-            trials: list[_Trial] = []
-            try:
-                await _leave_all(stages, paths, trials)
-                await _watch(trials, counts, watch_s)
-                if to_the_limit:
-                    await _await_limit(trials, counts)
-            finally:
-                await _tidy(trials)
-    order = {(stage.variant.name, stage.server.port): number for number, stage in enumerate(stages)}
-    places = {path: number for number, path in enumerate(PATHS)}
-    trials.sort(key=lambda trial: (order[trial.stage.variant.name, trial.stage.server.port], places[trial.path]))
-    return [_row(trial) for trial in trials]
+    async with servers.running(endpoints, concurrent_limit="none") as up:
+        stages = [Stage(server, variant) for variant in variants for server in up]
+        async with _watch() as watch:
+            await _leave_all(stages, paths, watch)
+            await watch.until_over(watch_s)
+            if to_the_limit:
+                await _await_limit(watch.trials)
+            order = {id(stage): number for number, stage in enumerate(stages)}
+            places = {path: number for number, path in enumerate(ways.PATHS)}
+            watch.trials.sort(key=lambda trial: (order[id(trial.stage)], places[trial.path]))
+            return [_row(trial) for trial in watch.trials]
 
 
 def as_json(found: Iterable["LeakRow | Repeated"]) -> list[dict[str, Any]]:
@@ -129,9 +115,11 @@ class Repeated:
     profile: str
     runs: int
     closed: int
-    """How many of them the server saw end within 5 s, with their streams finished and their services gone."""
+    """How many of them every witness saw end within 5 s."""
 
     slowest_s: float | None
+    """To the server's event."""
+
     ok: bool
 
 
@@ -143,82 +131,67 @@ async def repeated(variant: Variant, endpoint: Endpoint, runs: int = 100) -> Rep
         endpoint: Whose server.
         runs: How many.
     """
-    with servers.running([endpoint], concurrent_limit="none") as up:
-        async with census(up) as counts:
-            stage = Stage(up[0], variant, counts)
-            lefts = await asyncio.gather(*(ways.released(stage) for _ in range(runs)))
-            trials = [_Trial(stage, ways.RELEASED, left) for left in lefts]
-            try:
-                await _watch(trials, counts, WITHIN_S)
-            finally:
-                await _tidy(trials)
-    took = [row.closed_in_s for row in map(_row, trials) if row.ok and row.closed_in_s is not None]
+    async with servers.running([endpoint], concurrent_limit="none") as up:
+        stage = Stage(up[0], variant)
+        async with _watch() as watch:
+            await _all([_leave(stage, ways.RELEASED, watch) for _ in range(runs)])
+            await watch.until_over(WITHIN_S)
+            found = [_row(trial) for trial in watch.trials]
+    took = [row.closed_in_s for row in found if row.ok and row.closed_in_s is not None]
     return Repeated(variant.name, endpoint.name, runs, len(took), max(took, default=None), len(took) == runs)
 
 
-async def _leave_all(stages: Sequence[Stage], paths: Sequence[str], trials: list[_Trial]) -> None:
-    """Leave by every path at once; what was left is in ``trials`` even where another path failed."""
+@contextlib.asynccontextmanager
+async def _watch() -> AsyncIterator[Watch]:
+    async with Watch() as watch:
+        try:
+            yield watch
+        finally:
+            await _tidy(watch.trials)
 
-    async def one(stage: Stage, path: str) -> None:
-        trials.append(_Trial(stage, path, await ways.WAYS[path](stage)))
+
+async def _leave_all(stages: Sequence[Stage], paths: Sequence[str], watch: Watch) -> None:
+    """Leave by every path at once; what was left is watched even where another path failed."""
 
     async def out(variant: Variant) -> None:
         of_it = [stage for stage in stages if stage.variant is variant]
-        trials.extend(
-            _Trial(stage, ways.EXIT, left) for stage, left in zip(of_it, await ways.exits(of_it), strict=True)
-        )
+        for stage, left in zip(of_it, await elsewhere.exits(of_it), strict=True):
+            watch.add(Trial(stage, ways.EXIT, left))
 
-    inside = [one(stage, path) for stage in stages for path in paths if path != ways.EXIT]
+    inside = [_leave(stage, path, watch) for stage in stages for path in paths if path != ways.EXIT]
     variants = dict.fromkeys(stage.variant for stage in stages)
-    outside = [out(variant) for variant in variants] if ways.EXIT in paths else []
-    for failed in await asyncio.gather(*inside, *outside, return_exceptions=True):
+    await _all([*inside, *(out(variant) for variant in variants if ways.EXIT in paths)])
+
+
+async def _leave(stage: Stage, path: str, watch: Watch) -> None:
+    watch.add(Trial(stage, path, await ways.WAYS[path](stage)))
+
+
+async def _all(leaving: Iterable[Coroutine[Any, Any, None]]) -> None:
+    for failed in await asyncio.gather(*leaving, return_exceptions=True):
         if failed is not None:
             raise failed
 
 
-async def _watch(trials: Sequence[_Trial], counts: Census, watch_s: float) -> None:
-    """Wait until all are gone, or the last of them was watched for long enough; then ask the witnesses."""
-    until = max(trial.left.at for trial in trials) + watch_s
-    while not all(_over(trial, counts) for trial in trials) and time.monotonic() < until:
-        await asyncio.sleep(LOOK_S)
-    gc.collect()
-    for trial in trials:
-        left, server = trial.left, trial.stage.server
-        count = counts.gone(server, left.port)
-        trial.closed_in_s = None if count is None else max(0.0, count.at - left.at)
-        trial.finished = None if left.responses is None else left.responses.finished
-        trial.kept = None if left.service is None else left.service() is not None
-        sample = query(Address(HOST, left.port), Address(HOST, server.port))
-        trial.socket = "none" if sample is None else sample.state.name
-
-
-def _over(trial: _Trial, counts: Census) -> bool:
-    """Whether the server counts it no longer, and the client's side has had the same time for its own end."""
-    if counts.gone(trial.stage.server, trial.left.port) is None:
-        return False
-    return trial.left.service is None or trial.left.service() is None or trial.path in _HELD
-
-
-async def _await_limit(trials: Sequence[_Trial], counts: Census) -> None:
+async def _await_limit(trials: Sequence[Trial]) -> None:
     """Let the servers' time run until they end what leaked.
 
     A loop that stands still never answers the server's close, and is left out.
     """
-    leaked = [trial for trial in trials if trial.closed_in_s is None and trial.path != ways.STANDING]
+    leaked = [trial for trial in trials if trial.left.life.ended_at is None and trial.path not in ways.SILENT]
     for server in {trial.stage.server.port: trial.stage.server for trial in leaked}.values():
         await asyncio.to_thread(server.lapse, LAPSE)
     longest_s = max((trial.stage.server.endpoint.server.silence_close_s for trial in leaked), default=0.0)
     until = time.monotonic() + 2 * longest_s / LAPSE
-    while time.monotonic() < until and any(
-        counts.gone(trial.stage.server, trial.left.port) is None for trial in leaked
-    ):
+    while time.monotonic() < until and any(trial.left.life.ended_s is None for trial in leaked):
         await asyncio.sleep(LOOK_S)
     for trial in leaked:
-        if (count := counts.gone(trial.stage.server, trial.left.port)) is not None:
-            trial.limit_s = count.session_s - counts.session_s(trial.stage.server, trial.left.at)
+        if trial.left.life.ended_s is not None:
+            # Session time was CLOCK_MONOTONIC up to the lapse, and so when it was left.
+            trial.limit_s = trial.left.life.ended_s - trial.left.at
 
 
-async def _tidy(trials: Sequence[_Trial]) -> None:
+async def _tidy(trials: Sequence[Trial]) -> None:
     """End what leaked, and let go of the rest."""
     for trial in trials:
         left = trial.left
@@ -229,29 +202,50 @@ async def _tidy(trials: Sequence[_Trial]) -> None:
         left.kept.clear()
 
 
-_HELD = frozenset({ways.CLOSED, ways.STANDING})
-"""Paths after which something rightly holds the service: the application, or a loop that stands still."""
-
-
-def _row(trial: _Trial) -> LeakRow:
-    held = trial.left.is_closed is not None
+def _row(trial: Trial) -> LeakRow:
+    left, life = trial.left, trial.left.life
+    by_itself = trial.limit_s is None
+    closed_in_s = trial.after(life.ended_at) if by_itself else None
+    stream_ended_in_s = trial.after(trial.read_to_end_at)
+    socket_over_in_s = trial.after(trial.socket_over_at)
+    stays_open = trial.path in ways.OPEN_STREAM
     witnesses = (
-        trial.closed_in_s is not None and trial.closed_in_s < WITHIN_S,
-        trial.socket == "none" or TcpState[trial.socket] in OVER,
-        not trial.kept or trial.path in _HELD,
-        # After close the stream stays open for as long as somebody holds the session.
-        trial.finished is None or trial.finished is not held,
-        trial.left.is_closed is not False,
+        _in_time(closed_in_s),
+        _says_goodbye(trial),
+        _in_time(socket_over_in_s),
+        trial.finished is None or (trial.finished is False if stays_open else _in_time(stream_ended_in_s)),
+        not trial.kept or trial.path in ways.HELD,
+        left.said == ways.SAID[trial.path],
     )
     return LeakRow(
         trial.stage.variant.name,
         trial.stage.server.endpoint.name,
         trial.path,
-        None if trial.closed_in_s is None else round(trial.closed_in_s, 3),
+        _rounded(closed_in_s),
+        life.how if by_itself else "",
         None if trial.limit_s is None else round(trial.limit_s),
         trial.finished,
-        trial.left.is_closed,
+        _rounded(stream_ended_in_s),
+        left.said,
         trial.kept,
-        trial.socket.lower(),
+        _rounded(trial.after(left.gone_at)) if by_itself else None,
+        trial.socket,
+        _rounded(socket_over_in_s),
         all(witnesses),
     )
+
+
+def _says_goodbye(trial: Trial) -> bool:
+    """Whether the server saw the end that its client is to make: an abort is none."""
+    if trial.path == ways.EXIT and not trial.stage.variant.closes_on_release:
+        return True  # its kernel ends it
+    how = trial.left.life.how
+    return how == Detach.CLOSE_FRAME.value or (how == Detach.FIN.value and trial.path in ways.FIN_ALONE)
+
+
+def _in_time(took_s: float | None) -> bool:
+    return took_s is not None and took_s < WITHIN_S
+
+
+def _rounded(took_s: float | None) -> float | None:
+    return None if took_s is None else round(took_s, 3)

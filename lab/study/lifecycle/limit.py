@@ -58,7 +58,7 @@ async def rows(
     wanted = list(endpoints)
     found = []
     for variant in variants:
-        with servers.running(wanted) as up:
+        async with servers.running(wanted) as up:
             found += await asyncio.gather(*(_row(server, variant, attempts) for server in up))
     return found
 
@@ -73,7 +73,8 @@ async def _row(server: Server, variant: Variant, attempts: int) -> LimitRow:
     leaked = []
     for attempt in range(1, attempts + 1):
         session = LiveSession(lambda: WebSocketWire(server.url), server.endpoint.setup(resumable=False), variant)
-        leaked.append(session._service) if not variant.closes_on_release else None  # noqa: SLF001 - to tidy up
+        if not variant.closes_on_release:
+            leaked.append(session._service)  # noqa: SLF001 - to tidy up
         try:
             await session.connect()
         except SessionError as error:

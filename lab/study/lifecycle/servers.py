@@ -1,6 +1,7 @@
 """The session servers of the endpoints, in a thread of their own, and their own count of connections.
 
-What a server says of its connections is asked for at its status port, as anybody outside would.
+What a server says of its connections is asked for at its status port, as anybody outside would; ``book`` has what it
+tells by itself.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import json
 import threading
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from lab.live.lifecycle.endpoints import ENDPOINTS, Endpoint
 from lab.live.server.parts import scripted
 from lab.live.server.serving import Options, serving
 from lab.live.session.limit import Refusal
+from lab.study.lifecycle.book import Book
 
 HOST = "127.0.0.1"
 START_S = 10.0
@@ -51,6 +53,8 @@ class Server:
     endpoint: Endpoint
     port: int
     status_port: int
+    book: Book
+    """What it told of its connections so far."""
 
     @property
     def url(self) -> str:
@@ -79,9 +83,9 @@ class Server:
             return json.load(answer)
 
 
-@contextlib.contextmanager
-def running(endpoints: Iterable[Endpoint] = ENDPOINTS.values(), **changes: Any) -> Iterator[list[Server]]:
-    """A server for each endpoint, on loopback.
+@contextlib.asynccontextmanager
+async def running(endpoints: Iterable[Endpoint] = ENDPOINTS.values(), **changes: Any) -> AsyncIterator[list[Server]]:
+    """A server for each endpoint, on loopback; the event loop that waits for them goes on meanwhile.
 
     Args:
         endpoints: Whose.
@@ -97,22 +101,19 @@ def running(endpoints: Iterable[Endpoint] = ENDPOINTS.values(), **changes: Any) 
         async with contextlib.AsyncExitStack() as stack:
             for endpoint in endpoints:
                 options = Options(endpoint.server.with_(**changes), HOST, status_port=0, status_host=HOST, seed=1)
-                server = await stack.enter_async_context(serving(options, scripted(), tell=_quiet))
+                book = Book()
+                server = await stack.enter_async_context(serving(options, scripted(), tell=book.tell))
                 assert server.status_port is not None
-                made.append(Server(endpoint, server.port("ws") or 0, server.status_port))
+                made.append(Server(endpoint, server.port("ws") or 0, server.status_port, book))
             ready.set()
             await asyncio.to_thread(over.wait)
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), name="session servers")
     thread.start()
     try:
-        if not ready.wait(START_S):
+        if not await asyncio.to_thread(ready.wait, START_S):
             raise InvalidRun(f"The session servers were not ready within {START_S} s.")
         yield made
     finally:
         over.set()
-        thread.join()
-
-
-def _quiet(*_: Any, **__: Any) -> None:
-    """Their events are not what the tables are made of."""
+        await asyncio.to_thread(thread.join)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.live.lifecycle import LAB, REPAIRED
 from lab.live.lifecycle.endpoints import ENDPOINTS
-from lab.study.lifecycle import closes, leaks, limit, race
+from lab.study.lifecycle import closes, leaks, limit, predictions, race
 from lab.study.lifecycle.closes import CloseRow
 from lab.study.lifecycle.leaks import LeakRow, Repeated
 from lab.study.lifecycle.limit import LimitRow
@@ -24,6 +24,8 @@ class Tables:
     limit: list[LimitRow]
     race: list[RaceRow]
     closes: list[CloseRow]
+    repeats: int = REPEATS
+    """Sessions that were asked for in each row of ``repeated``."""
 
     def as_json(self) -> dict[str, list[dict[str, Any]]]:
         """Each table under its name, rows as the contract has them."""
@@ -37,35 +39,32 @@ class Tables:
 
     @property
     def failures(self) -> list[str]:
-        """Where the prediction failed: a row of the lab's that is not right, or no row at all that shows a defect."""
-        tables: dict[str, list[Any]] = {"leaks": self.leaks, "limit": self.limit, "race": self.race}
-        wrong = [
-            f"{table}: {row}"
-            for table, rows in tables.items()
-            for row in rows
-            if row.variant == LAB.name and not row.ok
+        """Where the prediction failed: a row that does not show what it should, or one that is missing."""
+        return [
+            *predictions.leaks_wrong(self.leaks),
+            *predictions.repeated_wrong(self.repeated, self.repeats),
+            *predictions.limit_wrong(self.limit),
+            *predictions.race_wrong(self.race),
+            *predictions.closes_wrong(self.closes),
         ]
-        wrong += [f"closes: {row}" for row in self.closes if row.client == LAB.name and not row.ok]
-        wrong += [f"repeated: {row}" for row in self.repeated if not row.ok]
-        # A close path is mended by the published repair as well; the race and the codes are not.
-        wrong += [f"leaks: {row}" for row in self.leaks if row.variant == REPAIRED.name and not row.ok]
-        wrong += [f"{table}: the defect did not show" for table, rows in tables.items() if all(row.ok for row in rows)]
-        return wrong
 
 
 async def measure(*, repeats: int = REPEATS, races: int = race.RUNS) -> Tables:
     """Run everything; some 20 s, nearly all of it waiting.
 
     Args:
-        repeats: Sessions released for each of the two variants that close.
+        repeats: Sessions released for each of the two variants that close, at each server.
         races: Races at random, for each variant.
 
     Raises:
-        InvalidRun: a session was never counted by its server.
+        InvalidRun: a server did not tell of a session, or a session was over before it was left.
     """
-    endpoint = ENDPOINTS["developer-newer"]
     # The races never wait: they would hold up whatever else is measured.
     raced = await asyncio.to_thread(race.rows, runs=races)
     leaked, limited, closed = await asyncio.gather(leaks.rows(), limit.rows(), closes.rows())
-    repeated = [await leaks.repeated(variant, endpoint, repeats) for variant in (REPAIRED, LAB)]
-    return Tables(leaked, repeated, limited, raced, closed)
+    many = [
+        await leaks.repeated(variant, endpoint, repeats)
+        for variant in (REPAIRED, LAB)
+        for endpoint in ENDPOINTS.values()
+    ]
+    return Tables(leaked, many, limited, raced, closed, repeats)

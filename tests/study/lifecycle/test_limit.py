@@ -4,16 +4,14 @@ import functools
 import pytest
 
 from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, Variant
-from lab.live.lifecycle.endpoints import ENDPOINTS
 from lab.study.lifecycle import limit
 from lab.study.lifecycle.limit import LimitRow
-
-ENDPOINT = ENDPOINTS["developer-newer"]
+from tests.study.lifecycle.scenes import HURRIED
 
 
 @functools.cache
 def row(variant: Variant) -> LimitRow:
-    (found,) = asyncio.run(limit.rows([variant], [ENDPOINT], attempts=5))
+    (found,) = asyncio.run(limit.rows([variant], [HURRIED], attempts=5))
     return found
 
 
@@ -33,4 +31,4 @@ def test_released_sessions_are_never_in_each_others_way(variant: Variant) -> Non
 
 
 def test_a_row_is_plain_data() -> None:
-    assert limit.as_json([row(LAB)])[0]["profile"] == ENDPOINT.name
+    assert limit.as_json([row(LAB)])[0]["profile"] == HURRIED.name

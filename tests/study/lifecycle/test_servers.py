@@ -1,0 +1,72 @@
+"""The instrument: what a server tells and counts is what is there."""
+
+import asyncio
+
+from lab.live.lifecycle import LAB
+from lab.live.protocol import paths
+from lab.study.lifecycle import servers
+from lab.study.lifecycle.stage import Stage
+from lab.study.lifecycle.witnesses import agrees
+from tests.study.lifecycle.scenes import DEADLINE_S, HURRIED
+
+
+def test_twenty_three_are_opened_told_of_and_counted_and_then_none() -> None:
+    async def scenario() -> None:
+        async with servers.running([HURRIED], concurrent_limit="none") as up:
+            stage = Stage(up[0], LAB)
+            opened = await asyncio.gather(*(stage.opened() for _ in range(23)))
+            count = await asyncio.to_thread(up[0].count)
+            assert count.ports == {life.port for _, life in opened} == up[0].book.open_ports()
+            assert (len(count.ports), count.counted) == (23, 23)
+            await asyncio.gather(*(session.close() for session, _ in opened))
+            await agrees(up[0])
+
+            assert up[0].book.open_ports() == frozenset()
+            assert {life.how for life in up[0].book.lives} == {"close frame"}
+            assert {life.version for life in up[0].book.lives} == {version(HURRIED.path)}
+
+    asyncio.run(scenario())
+
+
+def version(path: str) -> str:
+    found = paths.find(path)
+    assert found is not None
+    return found.version
+
+
+def test_a_lapse_hurries_the_servers_time() -> None:
+    async def scenario() -> None:
+        async with servers.running([HURRIED]) as up:
+            before = await asyncio.to_thread(up[0].count)
+            assert abs(before.session_s - before.at) < 1.0
+            await asyncio.to_thread(up[0].lapse, 1000.0)
+            async with asyncio.timeout(DEADLINE_S):
+                while True:
+                    count = await asyncio.to_thread(up[0].count)
+                    if count.session_s - count.at > 10:
+                        return
+
+    asyncio.run(scenario())
+
+
+def test_the_event_loop_goes_on_while_servers_come_and_go() -> None:
+    """What it measures would be late by so much otherwise."""
+
+    async def scenario() -> None:
+        turns = 0
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        turning = asyncio.ensure_future(turn())
+        async with servers.running([HURRIED]):
+            came = turns
+        went = turns
+        turning.cancel()
+        assert came > 10
+        assert went > came + 10
+
+    asyncio.run(scenario())
