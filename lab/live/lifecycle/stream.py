@@ -1,6 +1,7 @@
 """What has come and is not read yet."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -11,12 +12,15 @@ Item = TypeVar("Item")
 class Stream(Generic[Item]):
     """An asynchronous iterator that takes without limit.
 
-    It knows nothing of who fills it: whoever holds a stream holds no session.
+    It knows nothing of who fills it: whoever holds a stream holds no session. It is filled and read in one thread, and
+    may be finished in any.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[Item] = deque()
-        self._changed = asyncio.Event()
+        self._readers: set[asyncio.Future[None]] = set()
+        """Who waits."""
+
         self._error: Callable[[], Exception] | None = None
         self._failed = False
         self._finished = False
@@ -35,18 +39,18 @@ class Stream(Generic[Item]):
         """Keep something for the reader; nothing once it is at an end."""
         if not self._finished and not self._failed:
             self._waiting.append(item)
-            self._changed.set()
+            self._wake()
 
     def fail(self, error: Callable[[], Exception]) -> None:
         """Raise an error, made anew for each read, behind what has come; the first end counts."""
         if not self._finished and not self._failed:
             self._error, self._failed = error, True
-            self._changed.set()
+            self._wake()
 
     def finish(self) -> None:
         """Give nothing more, ever, behind what has come and an error that nobody was told."""
         self._finished = True
-        self._changed.set()
+        self._wake()
 
     def reopen(self) -> None:
         """Forget an error: more may come."""
@@ -66,15 +70,35 @@ class Stream(Generic[Item]):
         Raises:
             Exception: the stream failed; again at each read, until it is opened again or finished.
         """
-        while True:
-            if self._waiting:
-                return self._waiting.popleft()
-            if self._error is not None:
-                error = self._error()
-                if self._finished:
-                    self._error = None  # told once; from now on it is a stream at its end
-                raise error
+        while not self._has_news():
+            await self._news()
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._error is not None:
+            error = self._error()
             if self._finished:
-                raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
+                self._error = None  # told once; from now on it is a stream at its end
+            raise error
+        raise StopAsyncIteration
+
+    def _has_news(self) -> bool:
+        return bool(self._waiting) or self._error is not None or self._finished
+
+    async def _news(self) -> None:
+        reader = asyncio.get_running_loop().create_future()
+        self._readers.add(reader)
+        try:
+            if not self._has_news():  # an end in another thread, which this reader came too late for
+                await reader
+        finally:
+            self._readers.discard(reader)
+
+    def _wake(self) -> None:
+        for reader in tuple(self._readers):
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                reader.get_loop().call_soon_threadsafe(_go_on, reader)
+
+
+def _go_on(reader: "asyncio.Future[None]") -> None:
+    if not reader.done():
+        reader.set_result(None)

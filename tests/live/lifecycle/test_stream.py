@@ -1,4 +1,5 @@
 import asyncio
+import threading
 
 import pytest
 
@@ -92,6 +93,39 @@ def test_a_reader_that_waits_is_told_of_the_end() -> None:
         stream.finish()
         async with asyncio.timeout(DEADLINE_S):
             assert await reader == [1]
+
+    asyncio.run(scenario())
+
+
+def test_a_reader_that_waits_is_told_of_an_end_that_comes_in_another_thread() -> None:
+    """In asyncio's debug mode: there a loop says so that is touched from another thread."""
+
+    async def scenario() -> None:
+        stream: Stream[int] = Stream()
+        reader = asyncio.ensure_future(anext(stream, None))
+        await asyncio.sleep(0)
+        thread = threading.Thread(target=stream.finish)
+        thread.start()
+        thread.join()
+        async with asyncio.timeout(DEADLINE_S):
+            assert await reader is None
+
+    asyncio.run(scenario(), debug=True)
+
+
+def test_an_end_that_comes_while_a_reader_begins_to_wait_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        stream: Stream[int] = Stream()
+        loop = asyncio.get_running_loop()
+        make = loop.create_future
+
+        def made_meanwhile() -> "asyncio.Future[None]":
+            stream.finish()
+            return make()
+
+        monkeypatch.setattr(loop, "create_future", made_meanwhile)
+        with pytest.raises(StopAsyncIteration):
+            stream.__anext__().send(None)
 
     asyncio.run(scenario())
 
