@@ -36,3 +36,9 @@ def states(folder: Path, end: str = "client") -> list[tuple[float, str]]:
     """The states that an end's socket was seen in after the cut: when, seconds from the cut, and its name."""
     entries = read_timeline(folder / "timeline.jsonl").entries
     return [(t, one.detail["state"]) for t, one in entries if t >= 0 and one.source == end and "state" in one.detail]
+
+
+def orphans(folder: Path, end: str = "client") -> list[float]:
+    """When an end's socket was seen after the cut without a program that holds it, seconds from the cut."""
+    entries = read_timeline(folder / "timeline.jsonl").entries
+    return [t for t, one in entries if t >= 0 and one.source == end and one.detail.get("orphan") is True]

@@ -2,7 +2,8 @@
 
 Three tasks hold it while it is connected: one receives frames, one reads them, one writes. None of them, and nothing
 here, holds the session, so that the session can be released while they wait. That is when a repaired variant closes:
-at ``release``, which may come in any thread, with or without an event loop that runs.
+at ``release``, which may come in any thread, with or without an event loop that runs. Nothing of it may wait for a turn
+of the loop, which may be the last: the wire says goodbye at once, and only what is left is for the loop.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class Service:
         self._ended: Closure | None = None
         self._released = False
         # A reader that waits is told when all of this is gone, whichever variant's way it went.
-        weakref.finalize(self, _finish, self.responses)
+        weakref.finalize(self, self.responses.finish)
 
     @property
     def connected(self) -> bool:
@@ -68,14 +69,14 @@ class Service:
         if self._socket is not None or self._attempt is not None:
             raise SessionError("The session is connected already.", fix="close() or resume() it.")
         self._loop = asyncio.get_running_loop()
-        attempt = self._attempt = self._loop.create_task(self._open(setup))
+        attempt = self._attempt = self._start(self._open(setup))
+        attempt.add_done_callback(self._attempted)
         try:
             await asyncio.wait({attempt})
         except asyncio.CancelledError:
-            attempt.cancel()
+            if self._attempt is None or self._attempt is attempt:  # else another has taken its place
+                await self.close()  # also where it has just succeeded
             raise
-        finally:
-            self._attempt = None
         try:
             if attempt.cancelled():
                 raise self._why_not()
@@ -101,6 +102,7 @@ class Service:
         if self._attempt is not None:
             self._ended = self._ours()
             self._attempt.cancel()
+            await asyncio.wait({self._attempt})
         if self._socket is not None:
             self._shutting = self._start(self._shut(self._socket))
             self._socket, self._ended = None, self._ours()
@@ -111,24 +113,29 @@ class Service:
     def release(self) -> None:
         """Close because nobody holds the session any more; in any thread, whatever the event loop does."""
         self._released = True
-        if self._loop is not None and self._loop.is_running():
-            with contextlib.suppress(RuntimeError):  # it was closed just now
-                self._loop.call_soon_threadsafe(self._release_in_loop)
-                return
-        self._release_now()
+        if self._wire is not None:
+            self._wire.leave(self._variant.close_code, "")
+        self.responses.finish()
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                self._loop.call_soon_threadsafe(self._tidy)
 
     async def _open(self, setup: Setup) -> None:
         made = self._wire = self._make()
         try:
             await made.open()
-            socket = LiveSocket(made, self._variant)
-            receiving = self._start(self._receive(socket))
-            await socket.send(wire.encode(setup))
-            first = await self._set_up(socket)
         except WireEnded as end:
             raise self._refusal(end.closure) from None
         except BaseException:
             made.leave(self._variant.close_code, "")
+            raise
+        socket = LiveSocket(made, self._variant)
+        receiving = self._start(self._receive(socket))
+        try:
+            first = await self._set_up(socket, setup)
+        except BaseException:
+            made.leave(self._variant.close_code, "")
+            receiving.cancel()
             raise
         self.responses.reopen()
         for message in first:
@@ -137,9 +144,11 @@ class Service:
         reading, writing = self._start(self._read(socket)), self._start(self._outgoing.write(socket.send))
         self._tasks = (receiving, reading, writing)
 
-    async def _set_up(self, socket: LiveSocket) -> list[ServerMessage]:
+    async def _set_up(self, socket: LiveSocket, setup: Setup) -> list[ServerMessage]:
         """What came up to the setup's answer. As published, a stream that ends normally passes for one."""
         came = []
+        with contextlib.suppress(SessionError):  # the stream tells of the same end
+            await socket.send(wire.encode(setup))
         try:
             async for data in socket.messages:
                 came.append(wire.parse_server(data))
@@ -160,10 +169,11 @@ class Service:
         try:
             await socket.receive()
         except asyncio.CancelledError:
-            # The event loop ends, and with it all that could close later.
+            # The attempt came to nothing; or the event loop ends, and with it all that could close later.
             if self._variant.closes_on_release:
                 socket.leave(closing.GOING_AWAY.code, "")
-                self._socket, self._ended = None, socket.recorded
+                if self._socket is socket:
+                    self._socket, self._ended = None, socket.recorded
             raise
 
     async def _read(self, socket: LiveSocket) -> None:
@@ -200,7 +210,6 @@ class Service:
         receiving, reading, writing = tasks
         writing.cancel()
         await asyncio.wait({receiving, reading, writing})
-        self._wire = None
 
     def _why_not(self) -> SessionError:
         if self._released:
@@ -214,26 +223,16 @@ class Service:
     def _ours(self) -> Closure:
         return Closure(Party.US, self._variant.close_code)
 
-    def _release_in_loop(self) -> None:
-        self.responses.finish()
-        assert self._loop is not None
-        task = self._loop.create_task(self.close())
+    def _tidy(self) -> None:
+        """End what is left after a release."""
+        task = self._start(self.close())
         _closing.add(task)
         task.add_done_callback(_closing.discard)
 
-    def _release_now(self) -> None:
-        """No loop runs: what is to be said is said to the kernel; tasks end when the loop goes on, if it ever does."""
-        with contextlib.suppress(RuntimeError):  # a closed loop wakes nobody
-            self.responses.finish()
-        if self._socket is not None:
-            self._socket.leave(self._variant.close_code, "")
-        elif self._wire is not None:
-            self._wire.leave(self._variant.close_code, "")
-        self._socket = None
-        with contextlib.suppress(RuntimeError):
-            self._outgoing.refuse(self._why_not)
-            for task in (*self._tasks, *([self._attempt] if self._attempt is not None else [])):
-                task.cancel()
+    def _attempted(self, attempt: "asyncio.Task[None]") -> None:
+        self._attempt = None
+        if not attempt.cancelled():
+            attempt.exception()  # is told by connect, unless that was cancelled
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return asyncio.get_running_loop().create_task(work)
@@ -242,8 +241,3 @@ class Service:
 def _end_of(error: SessionError) -> Closure:
     """How a connection ended of which a socket's stream tells an error."""
     return error.closure or Closure(Party.NETWORK, endings.ABNORMAL)
-
-
-def _finish(responses: Stream[ServerMessage]) -> None:
-    with contextlib.suppress(RuntimeError):  # a closed loop wakes nobody
-        responses.finish()

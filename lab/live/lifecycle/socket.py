@@ -59,7 +59,7 @@ class LiveSocket:
         await self._end(Closure(Party.US, self._variant.close_code, reason))
 
     def leave(self, code: int, reason: str) -> None:
-        """End it from here without an event loop."""
+        """End it from here without waiting."""
         self.recorded = self.recorded or Closure(Party.US, code, reason)
         self._wire.leave(code, reason)
 

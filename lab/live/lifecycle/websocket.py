@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import socket
 import ssl as tls
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -48,9 +49,12 @@ class WebSocketWire:
         self._ears = _Ears(connected)
         self._connection: _Connection | None = None
         self._left = False
+        self._thread = 0
+        """The event loop's."""
 
     async def open(self) -> None:
         """Connect. See ``Wire``."""
+        self._thread = threading.get_ident()
         options = CONNECT_OPTIONS | {"open_timeout": OPEN_S} | ({} if self._ssl is None else {"ssl": self._ssl})
         try:
             await connect(
@@ -73,6 +77,9 @@ class WebSocketWire:
             return await connection.recv()
         except ConnectionClosed:
             raise _ended(connection) from None
+        except asyncio.CancelledError:
+            asyncio.get_running_loop().call_soon(connection.transport.abort)  # behind a close frame of who cancelled
+            raise
 
     async def send(self, data: bytes) -> None:
         """Write a text message."""
@@ -98,28 +105,34 @@ class WebSocketWire:
             async with asyncio.timeout(ANSWER_S):
                 await connection.close(code, reason)
         except TimeoutError:
+            pass
+        finally:
             connection.transport.abort()
-            await connection.wait_closed()
+        await connection.wait_closed()
 
     def leave(self, code: int, reason: str) -> None:
-        """Close now.
+        """Say goodbye now: a close frame, and FIN in the same segment; or FIN alone.
 
-        asyncio's transport writes to the kernel at once where nothing waits before it, loop or no loop. Its own close
-        needs turns of the loop, so that FIN is asked for at the socket: for sending alone, since a socket that takes
-        nothing more would reset the connection at the server's answer.
+        The frame is written where nobody else can be writing: in the event loop's own thread, whether it runs or
+        stands, and not in the middle of another frame, where the collector may have run and ended what held this. It
+        goes to the kernel at once, loop or no loop, unless something waits before it: that is cut off. FIN can be
+        asked for in any thread, at the socket: for sending alone, since a socket that takes nothing more would reset
+        the connection at the server's answer.
         """
         connection = self._connection
         if connection is None or not hasattr(connection, "transport") or self._left:
             return
         self._left = connection.aborted = True
-        with contextlib.suppress(InvalidState, RuntimeError):  # no WebSocket yet, or over; a closed loop
-            connection.protocol.send_close(code, reason)
-            connection.send_data()
         opened = connection.transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
+        if opened is None:
+            return  # over TLS there is none any more when it is over
+        with contextlib.suppress(OSError):  # it is over
+            if threading.get_ident() == self._thread and not connection.writing:
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)  # FIN takes it out
+                with contextlib.suppress(InvalidState, RuntimeError):  # no WebSocket yet, or over; a closed loop
+                    connection.protocol.send_close(code, reason)
+                    connection.send_data()
             opened.shutdown(socket.SHUT_WR)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing can be asked of it
-            connection.transport.abort()
 
     def _make(self, *arguments: Any, **options: Any) -> "_Connection":
         self._connection = _Connection(self._ears, *arguments, **options)
@@ -149,6 +162,16 @@ class _Ears:
 
 class _Connection(TappedConnection):
     """Over when a close frame has been read, or what is no frame."""
+
+    writing = False
+    """Something is on its way to the transport."""
+
+    def send_data(self) -> None:
+        self.writing = True
+        try:
+            super().send_data()
+        finally:
+            self.writing = False
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -16,7 +16,7 @@ class Wire(Protocol):
         """
 
     async def receive(self) -> str | bytes:
-        """The next whole message: text or octets, as it came.
+        """The next whole message: text or octets, as it came. Cancelled, it lets go of the connection, a turn later.
 
         Raises:
             WireEnded: the connection is over.
@@ -30,10 +30,16 @@ class Wire(Protocol):
         """
 
     async def cancel(self, code: int, reason: str) -> None:
-        """Close: say so, await the answer for a bounded time, and end the connection; idempotent."""
+        """Close: say so, await the answer for a bounded time, and end the connection; idempotent.
+
+        Cancelled, it ends the connection without an answer.
+        """
 
     def leave(self, code: int, reason: str) -> None:
-        """Close without waiting and without an event loop: what the kernel takes now is said; idempotent."""
+        """Say goodbye now, in any thread, whatever the event loop does; idempotent.
+
+        What is left is ended by ``cancel``, or by cancelling ``receive``.
+        """
 
 
 MakeWire = Callable[[], Wire]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lab.live.lifecycle import LAB, VARIANTS, LiveSession, Variant
-from lab.live.lifecycle.endings import ClosedHere, Closure, Party, SessionError, WireEnded
+from lab.live.lifecycle.endings import ClosedHere, Closure, Party, SessionError, SetupRefused, WireEnded
 from lab.live.lifecycle.service import Service
 from lab.live.protocol import wire
 from lab.live.protocol.messages import ServerMessage, SessionResumptionUpdate, Setup, SetupComplete
@@ -47,8 +47,18 @@ class Told:
         self.codes.append(code)
 
 
-def made(variant: Variant, told: Told) -> LiveSession:
-    return LiveSession(lambda: told, Setup("m"), variant)
+def made(variant: Variant, *told: Told) -> LiveSession:
+    """A session whose connections are these, one after the other."""
+    wires = iter(told)
+    return LiveSession(lambda: next(wires), Setup("m"), variant)
+
+
+async def attempting(session: LiveSession, told: Told) -> "asyncio.Task[None]":
+    """An attempt that waits for the setup's answer."""
+    attempt = asyncio.ensure_future(session.connect())
+    while not told.sent:
+        await asyncio.sleep(0)
+    return attempt
 
 
 def name(handle: str) -> bytes:
@@ -125,14 +135,117 @@ def test_closed_while_it_connects_the_attempt_is_told() -> None:
     async def scene() -> None:
         told = Told()
         session = made(LAB, told)
-        attempt = asyncio.ensure_future(session.connect())
-        while not told.sent:
-            await asyncio.sleep(0)
+        attempt = await attempting(session, told)
         await session.close()
         with pytest.raises(ClosedHere):
             await attempt
 
+        assert told.codes[0] == 1000
+
+    play(scene)
+
+
+@pytest.mark.parametrize("cancelled", [False, True], ids=["closed", "cancelled"])
+def test_an_attempt_that_was_closed_is_over_and_another_can_begin(cancelled: bool) -> None:
+    async def scene() -> None:
+        first, second = Told(), Told(READY)
+        session = made(LAB, first, second)
+        attempt = await attempting(session, first)
+        if cancelled:
+            attempt.cancel()
+        await session.close()
+        await session.connect()
+
+        assert not session.is_closed
+        with pytest.raises(asyncio.CancelledError if cancelled else ClosedHere):
+            await attempt
+        await session.close()
+
+    play(scene)
+
+
+def test_a_resume_during_an_attempt_takes_its_place() -> None:
+    async def scene() -> None:
+        first, second = Told(), Told(READY)
+        session = made(LAB, first, second)
+        attempt = await attempting(session, first)
+        await session.resume("a handle")
+
+        assert b"a handle" in second.sent[0]
+        with pytest.raises(ClosedHere):
+            await attempt
+        await session.close()
+
+    play(scene)
+
+
+def test_a_connect_that_is_cancelled_in_the_turn_of_its_success_leaves_no_session_open() -> None:
+    async def scene() -> None:
+        told = Told()
+        session = made(LAB, told)
+        connecting = await attempting(session, told)
+        attempt = session._service._attempt
+        assert attempt is not None
+        attempt.add_done_callback(lambda _: connecting.cancel())  # behind connect's own
+        told.coming.put_nowait(READY)
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+
+        assert session.is_closed
         assert told.codes == [1000]
+
+    play(scene)
+
+
+class Refusing(Told):
+    """A server that closes before it is told anything."""
+
+    async def send(self, _: bytes) -> None:
+        raise WireEnded(Closure(Party.SERVER, 1008))
+
+
+@pytest.mark.parametrize("code", [1001, 1008])
+def test_a_close_that_comes_before_the_setup_was_written_refuses_it(code: int) -> None:
+    async def scene() -> None:
+        told = Refusing()
+        told.coming.put_nowait(Closure(Party.SERVER, code))
+        session = made(LAB, told)
+        with pytest.raises(SetupRefused, match=str(code)):
+            await session.connect()
+
+    play(scene)
+
+
+class Slow(Told):
+    """A server that does not answer a close before it is let."""
+
+    def __init__(self, *came: bytes) -> None:
+        super().__init__(*came)
+        self.let = asyncio.Event()
+
+    async def cancel(self, code: int, reason: str) -> None:
+        await self.let.wait()
+        await super().cancel(code, reason)
+
+
+def test_released_after_a_late_end_of_the_connection_before_it_closes_the_present_one() -> None:
+    async def scene() -> None:
+        first, second = Slow(READY), Told(READY)
+        session = made(LAB, first, second)
+        await session.connect()
+        first.coming.put_nowait(b"not the protocol")
+        while not session.is_closed:
+            await asyncio.sleep(0)
+        await session.connect()
+        shutting = session._service._shutting
+        assert shutting is not None
+        first.let.set()
+        await shutting
+        service = session._service
+        del session
+
+        assert second.codes == [1000], "at once"
+        await service.close()
 
     play(scene)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lab.live.client.tap import TappedConnection
 from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, VARIANTS, LiveSession, Variant
 from lab.live.lifecycle.endings import (
     ClosedByServer,
@@ -430,16 +431,20 @@ def peer_elsewhere() -> Iterator[str]:
         thread.join()
 
 
-def socket_under(session: LiveSession) -> int:
-    """A descriptor of its own for the session's socket."""
+def connection_of(session: LiveSession) -> TappedConnection:
     wire = session._service._wire
     assert isinstance(wire, WebSocketWire)
     assert wire._connection is not None
-    return os.dup(wire._connection.transport.get_extra_info("socket").fileno())
+    return wire._connection
 
 
-def said_goodbye(descriptor: int) -> bool:
-    """Whether the way out is shut, and the server has answered the close and ended TCP as well."""
+def socket_under(session: LiveSession) -> int:
+    """A descriptor of its own for the session's socket."""
+    return os.dup(connection_of(session).transport.get_extra_info("socket").fileno())
+
+
+def last_words(descriptor: int) -> bytes:
+    """What the server said at last; the way out is shut by now, and the server ends TCP as well."""
     with socket.socket(fileno=descriptor) as opened_socket:
         opened_socket.settimeout(DEADLINE_S)
         with pytest.raises(BrokenPipeError):
@@ -447,7 +452,12 @@ def said_goodbye(descriptor: int) -> bool:
         answer = b""
         while octets := opened_socket.recv(4096):
             answer += octets
-    return answer[-4:-2] == bytes([0x88, 2])  # a close frame with a code and no reason
+    return answer
+
+
+def said_goodbye(descriptor: int) -> bool:
+    """Whether the server has answered a close frame."""
+    return last_words(descriptor)[-4:-2] == bytes([0x88, 2])  # a close frame with a code and no reason
 
 
 def test_released_while_the_loop_stands_still_the_server_sees_the_end() -> None:
@@ -459,6 +469,68 @@ def test_released_while_the_loop_stands_still_the_server_sees_the_end() -> None:
         assert responses.finished
         assert said_goodbye(descriptor), "although the loop has not run since"
         assert runner.run(read_out(responses)) == []
+
+
+def test_released_in_the_turn_in_which_its_loop_stops_the_server_sees_the_end() -> None:
+    left: list[tuple[TappedConnection, int]] = []
+
+    async def main(url: str) -> None:
+        session = await opened(url)
+        left.append((connection_of(session), socket_under(session)))
+
+    with peer_elsewhere() as url, asyncio.Runner() as runner:
+        runner.run(main(url))
+        connection, descriptor = left[0]
+
+        last_words(descriptor)  # of which the loop may have read the answer in its last turn
+        assert connection.protocol.close_sent is not None
+
+
+def test_released_in_another_thread_while_its_loop_is_busy_the_server_sees_the_end() -> None:
+    """A frame may be half written at that time, so that there is none."""
+
+    async def scene(url: str) -> None:
+        held = [await opened(url)]
+        responses, descriptor = held[0].responses, socket_under(held[0])
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+
+        assert last_words(descriptor) == b"", "although the loop has not turned since"
+        assert await read_out(responses) == []
+
+    with peer_elsewhere() as url:
+        asyncio.run(scene(url))
+
+
+def test_released_in_another_thread_in_the_turn_in_which_its_loop_stops_the_server_sees_the_end() -> None:
+    descriptors: list[int] = []
+
+    async def main(url: str) -> None:
+        held = [await opened(url)]
+        descriptors.append(socket_under(held[0]))
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+
+    with peer_elsewhere() as url, asyncio.Runner() as runner:
+        runner.run(main(url))
+
+        assert last_words(descriptors[0]) == b""
+
+
+def test_never_connected_and_released_in_another_thread_its_reader_is_told() -> None:
+    async def scene() -> None:
+        held = [session_to("ws://192.0.2.1")]
+        reader = asyncio.ensure_future(read_out(held[0].responses))
+        await asyncio.sleep(0)
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+
+        assert await reader == []
+
+    asyncio.run(scene(), debug=True)  # says so where a loop is touched from another thread
 
 
 @pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")  # asyncio's, of a loop closed too early

@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 import socket
+import ssl
+import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -16,6 +20,7 @@ from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
 from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import wire
 from lab.live.protocol.messages import RealtimeInput, Setup
+from lab.live.server.certificates import authority, server_context
 from tests.live.lifecycle.scenes import DEADLINE_S, play, until
 
 
@@ -124,6 +129,89 @@ def test_left_without_waiting_it_is_ours() -> None:
         assert (await ending(made)).by is Party.US
 
     play(scene)
+
+
+def test_left_in_the_middle_of_a_write_there_is_no_close_frame_within_another_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when the collector runs there, and a finalizer leaves: FIN cuts the frame off, and nothing else comes."""
+
+    async def scene(url: str) -> None:
+        made = await opened(url)
+        connection = made._connection
+        assert connection is not None
+        write, written = connection.transport.write, []
+
+        def half(data: bytes) -> None:
+            written.append(data)
+            if len(written) == 1:
+                write(data[: len(data) // 2])
+                made.leave(1000, "")
+
+        monkeypatch.setattr(connection.transport, "write", half)
+        with contextlib.suppress(WireEnded):
+            await made.send(wire.encode(RealtimeInput(text="hello")))
+        assert len(written) == 1
+        assert (await ending(made)).by is Party.US
+
+    play(scene)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "over TLS"])
+@pytest.mark.parametrize(("elsewhere", "code"), [(False, 1000), (True, 1006)], ids=["in its thread", "in another"])
+def test_left_in_its_own_thread_it_says_its_code_and_in_another_it_just_ends(
+    elsewhere: bool, code: int, tls: bool, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        codes: asyncio.Queue[int | None] = asyncio.Queue()
+
+        async def handle(connection: ServerConnection) -> None:
+            await connection.wait_closed()
+            codes.put_nowait(connection.close_code)
+
+        by = authority(tmp_path) if tls else None
+        trusted = None if by is None else ssl.create_default_context(cafile=by.path)
+        served = serve(handle, "127.0.0.1", 0, ping_interval=None, ssl=None if by is None else server_context(by))
+        async with asyncio.timeout(4 * DEADLINE_S), served as server:
+            port = next(iter(server.sockets)).getsockname()[1]
+            made = WebSocketWire(f"{'wss' if tls else 'ws'}://127.0.0.1:{port}", ssl=trusted)
+            await made.open()
+            if elsewhere:
+                threading.Thread(target=made.leave, args=(1000, "")).start()
+            else:
+                made.leave(1000, "")
+            assert await codes.get() == code
+            await made.cancel(1000, "")
+
+    asyncio.run(scenario())
+
+
+def test_a_receive_that_is_cancelled_lets_go_of_the_connection() -> None:
+    async def scene(url: str) -> None:
+        made = await opened(url, SILENCE)
+        receiving = asyncio.ensure_future(made.receive())
+        await asyncio.sleep(0)
+        receiving.cancel()
+        connection = made._connection
+        assert connection is not None
+        await until(lambda: connection.protocol.state is State.CLOSED, "the end")
+
+    play(scene)
+
+
+def test_a_cancel_that_is_cancelled_lets_go_of_the_connection() -> None:
+    async def scenario() -> None:
+        async with raw_server() as url:
+            made = WebSocketWire(url)
+            await made.open()
+            cancelling = asyncio.ensure_future(made.cancel(1000, ""))
+            await asyncio.sleep(0)
+            cancelling.cancel()
+            connection = made._connection
+            assert connection is not None
+            await until(lambda: connection.protocol.state is State.CLOSED, "the end")
+
+    asyncio.run(scenario())
 
 
 def test_left_before_it_was_opened_nothing_happens() -> None:
