@@ -75,7 +75,7 @@ def test_a_reader_that_is_told_of_our_own_close_is_wrong(order: str, monkeypatch
         stream._finished = True
         stream.fail(lambda: ClosedHere("closed here"))
         stream._error = lambda: ClosedHere("closed here")
-        stream._changed.set()
+        stream._wake()
 
     monkeypatch.setattr(Stream, "finish", finish)
 
