@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -21,7 +20,7 @@ from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import wire
 from lab.live.protocol.messages import RealtimeInput, Setup
 from lab.live.server.certificates import authority, server_context
-from tests.live.lifecycle.scenes import DEADLINE_S, play, until
+from tests.live.lifecycle.scenes import DEADLINE_S, noting, play, until
 
 
 async def opened(url: str, wish: str = "m") -> WebSocketWire:
@@ -163,18 +162,11 @@ def test_left_in_its_own_thread_it_says_its_code_and_in_another_it_just_ends(
     elsewhere: bool, code: int, tls: bool, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        codes: asyncio.Queue[int | None] = asyncio.Queue()
-
-        async def handle(connection: ServerConnection) -> None:
-            await connection.wait_closed()
-            codes.put_nowait(connection.close_code)
-
         by = authority(tmp_path) if tls else None
         trusted = None if by is None else ssl.create_default_context(cafile=by.path)
-        served = serve(handle, "127.0.0.1", 0, ping_interval=None, ssl=None if by is None else server_context(by))
-        async with asyncio.timeout(4 * DEADLINE_S), served as server:
-            port = next(iter(server.sockets)).getsockname()[1]
-            made = WebSocketWire(f"{'wss' if tls else 'ws'}://127.0.0.1:{port}", ssl=trusted)
+        served = noting(None if by is None else server_context(by))
+        async with asyncio.timeout(4 * DEADLINE_S), served as (url, codes):
+            made = WebSocketWire(url, ssl=trusted)
             await made.open()
             if elsewhere:
                 threading.Thread(target=made.leave, args=(1000, "")).start()
