@@ -20,7 +20,12 @@ class Outgoing:
         self._writing: Answer | None = None
 
     def put(self, data: bytes, answer: Answer | None) -> None:
-        """Queue a message."""
+        """Queue a message.
+
+        Args:
+            data: As ``write`` hands it on.
+            answer: Is told what became of it; None where nobody asks.
+        """
         self._queue.put_nowait((data, answer))
 
     async def write(self, send: Callable[[bytes], Awaitable[None]]) -> None:
@@ -41,7 +46,11 @@ class Outgoing:
             self._writing = None
 
     def refuse(self, error: Callable[[], SessionError]) -> None:
-        """Tell everybody who waits that nothing more is written."""
+        """Tell everybody who waits that nothing more is written.
+
+        Args:
+            error: Makes what each is told.
+        """
         if self._writing is not None:
             _tell(self._writing, error())
         while not self._queue.empty():

@@ -60,6 +60,9 @@ class Service:
     async def connect(self, setup: Setup) -> None:
         """Connect and be set up.
 
+        Args:
+            setup: The first message.
+
         Raises:
             SessionError: the server refused, the connection was lost, or it was closed or released meanwhile.
             OSError: there is nobody.
@@ -85,7 +88,11 @@ class Service:
             del attempt  # its exception holds this frame, and this frame the service
 
     def send(self, message: ClientMessage) -> Awaitable[None]:
-        """Queue a message; done when it is on its way to the kernel, or as the variant has it, at once."""
+        """Queue a message; done when it is on its way to the kernel, or as the variant has it, at once.
+
+        Args:
+            message: Is encoded here, and not looked at later.
+        """
         answer = asyncio.get_running_loop().create_future()
         data = wire.encode(message)
         if not self._variant.answers_sends:

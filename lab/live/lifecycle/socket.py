@@ -44,6 +44,9 @@ class LiveSocket:
     async def send(self, data: bytes) -> None:
         """Write a message.
 
+        Args:
+            data: UTF-8.
+
         Raises:
             SessionError: it is over, told as recorded.
         """
@@ -55,16 +58,29 @@ class LiveSocket:
             raise self.error(self.recorded or end.closure) from None
 
     async def close(self, reason: str = "") -> None:
-        """End it from here."""
+        """End it from here.
+
+        Args:
+            reason: For the close frame; the code is the variant's.
+        """
         await self._end(Closure(Party.US, self._variant.close_code, reason))
 
     def leave(self, code: int, reason: str) -> None:
-        """End it from here without waiting."""
+        """End it from here without waiting.
+
+        Args:
+            code: For the close frame, where there can be one.
+            reason: The same.
+        """
         self.recorded = self.recorded or Closure(Party.US, code, reason)
         self._wire.leave(code, reason)
 
     def error(self, closure: Closure) -> SessionError:
-        """What is said of an end."""
+        """What is said of an end.
+
+        Args:
+            closure: The end.
+        """
         if self._variant.tells_who_closed:
             return endings.told(closure)
         return endings.told(Closure(Party.US, closure.code)) if self._by_user(closure) else endings.unexpected(closure)

@@ -36,13 +36,21 @@ class Stream(Generic[Item]):
         return None if self._error is None else self._error()
 
     def put(self, item: Item) -> None:
-        """Keep something for the reader; nothing once it is at an end."""
+        """Keep something for the reader; nothing once it is at an end.
+
+        Args:
+            item: Is given as it is, behind what waits.
+        """
         if not self._finished and not self._failed:
             self._waiting.append(item)
             self._wake()
 
     def fail(self, error: Callable[[], Exception]) -> None:
-        """Raise an error, made anew for each read, behind what has come; the first end counts."""
+        """Raise an error behind what has come; the first end counts.
+
+        Args:
+            error: Makes it, anew for each read.
+        """
         if not self._finished and not self._failed:
             self._error, self._failed = error, True
             self._wake()
