@@ -52,6 +52,7 @@ def shown(tables: "Tables", hosts: Sequence["HostRow"]) -> Iterator[object]:
     yield from _titled("What those sessions said: connected, closed, resumed", _said(tables))
     yield from _titled("Sessions released at about the same time, and those that ended", _repeated(tables))
     yield from _titled("Sessions opened one after the other, none closed", _limit(tables))
+    yield from _titled("What the servers do differently, as a session sees it", _rules(tables))
     yield from _titled("Our close against the receive that fails at it: runs that were right", _race(tables))
     yield from _titled("Who closed, and what the application is told", _closes(tables.closes))
     for question, rows in groupby(hosts, key=lambda row: row.question):
@@ -128,6 +129,13 @@ def _limit(tables: "Tables") -> Table:
     for row in tables.limit:
         refused = "never" if row.refused_at is None else str(row.refused_at)
         _add(table, row.profile, str(row.limit), row.variant, refused, str(row.counted), ok=row.ok)
+    return table
+
+
+def _rules(tables: "Tables") -> Table:
+    table = _table("server", "version", "handles", "none now", "call of a former connection")
+    for row in tables.rules:
+        _add(table, row.profile, row.version or "", str(row.handles), str(row.without), row.old_call, ok=row.ok)
     return table
 
 

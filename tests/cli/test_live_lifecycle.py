@@ -57,6 +57,7 @@ def test_everything_fits_80_columns_and_rows_that_are_alike_are_one() -> None:
     assert "all but 1001" in out
     assert "2 requests" in out
     assert out.count("tcp, websocket") == 1
+    assert "ignored" in out
 
 
 def line(path: str, variant: str) -> list[str]:

@@ -8,6 +8,7 @@
     closes        every close code, who sent it and how, and what the application is told
     leaks         released or closed on every path: who sees the end, and when
     limit         an application that reconnects without closing, against the server's limit
+    rules         how the four servers differ, as a session sees it
     tables        all of them, measured side by side
     predictions   what each row should show, and what contradicts it
     servers       the session servers of the four endpoints, and their own count of connections

@@ -24,6 +24,16 @@ async def standing(stage: Stage) -> Left:
     return await _in_a_loop_of_its_own(leave)
 
 
+async def stopping(stage: Stage) -> Left:
+    """Released in the last turn of its event loop, as a local name of the coroutine that the loop runs."""
+
+    async def main() -> Left:
+        session, life = await stage.opened()
+        return left(session, life)
+
+    return await _in_a_loop_of_its_own(lambda runner: runner.run(main()))
+
+
 async def _in_a_loop_of_its_own(leave: Callable[[asyncio.Runner], Left]) -> Left:
     """Leave by way of a loop in another thread, which stands still until the watch is over."""
     loop = asyncio.get_running_loop()

@@ -15,6 +15,7 @@ from lab.study.lifecycle.closes import CloseRow
 from lab.study.lifecycle.leaks import LeakRow, Repeated
 from lab.study.lifecycle.limit import LimitRow
 from lab.study.lifecycle.race import RaceRow
+from lab.study.lifecycle.rules import RulesRow
 
 Row = TypeVar("Row")
 
@@ -128,6 +129,11 @@ def told(variant: Variant, row: CloseRow) -> tuple[str, str, str, bool]:
     if row.phase == closes.SETUP:
         return f"UnexpectedClosure: {row.code}", "-", "-", True
     return "no error", f"UnexpectedClosure: {row.code}", "no error", True
+
+
+def rules_wrong(rows: Iterable[RulesRow]) -> Iterator[str]:
+    """What contradicts: each server keeps to its profile's rules."""
+    yield from _each("rules", rows, lambda row: (row.profile,), [(name,) for name in ENDPOINTS], lambda row: row.ok)
 
 
 def _each(

@@ -6,11 +6,12 @@ from typing import Any
 
 from lab.live.lifecycle import LAB, REPAIRED
 from lab.live.lifecycle.endpoints import ENDPOINTS
-from lab.study.lifecycle import closes, leaks, limit, predictions, race
+from lab.study.lifecycle import closes, leaks, limit, predictions, race, rules
 from lab.study.lifecycle.closes import CloseRow
 from lab.study.lifecycle.leaks import LeakRow, Repeated
 from lab.study.lifecycle.limit import LimitRow
 from lab.study.lifecycle.race import RaceRow
+from lab.study.lifecycle.rules import RulesRow
 
 REPEATS = 100
 
@@ -24,6 +25,7 @@ class Tables:
     limit: list[LimitRow]
     race: list[RaceRow]
     closes: list[CloseRow]
+    rules: list[RulesRow]
     repeats: int = REPEATS
     """Sessions that were asked for in each row of ``repeated``."""
 
@@ -35,6 +37,7 @@ class Tables:
             "limit": limit.as_json(self.limit),
             "race": race.as_json(self.race),
             "closes": closes.as_json(self.closes),
+            "rules": rules.as_json(self.rules),
         }
 
     @property
@@ -46,6 +49,7 @@ class Tables:
             *predictions.limit_wrong(self.limit),
             *predictions.race_wrong(self.race),
             *predictions.closes_wrong(self.closes),
+            *predictions.rules_wrong(self.rules),
         ]
 
 
@@ -61,10 +65,10 @@ async def measure(*, repeats: int = REPEATS, races: int = race.RUNS) -> Tables:
     """
     # The races never wait: they would hold up whatever else is measured.
     raced = await asyncio.to_thread(race.rows, runs=races)
-    leaked, limited, closed = await asyncio.gather(leaks.rows(), limit.rows(), closes.rows())
+    leaked, limited, closed, ruled = await asyncio.gather(leaks.rows(), limit.rows(), closes.rows(), rules.rows())
     many = [
         await leaks.repeated(variant, endpoint, repeats)
         for variant in (REPAIRED, LAB)
         for endpoint in ENDPOINTS.values()
     ]
-    return Tables(leaked, many, limited, raced, closed, repeats)
+    return Tables(leaked, many, limited, raced, closed, ruled, repeats)

@@ -22,6 +22,7 @@ SENDING = "released, a send queued"
 CONNECTING = "released during connect"
 THREAD = "released in another thread"
 STANDING = "released, event loop not running"
+STOPPING = "released as its event loop stops"
 EXIT = "interpreter exit"
 
 QUEUED = 10
@@ -125,13 +126,14 @@ WAYS: Mapping[str, Callable[[Stage], Awaitable[Left]]] = MappingProxyType(
         CONNECTING: connecting,
         THREAD: in_a_thread,
         STANDING: elsewhere.standing,
+        STOPPING: elsewhere.stopping,
     }
 )
 """Each path within this process."""
 
 PATHS = (*WAYS, EXIT)
 
-HELD = frozenset({CLOSED, STANDING})
+HELD = frozenset({CLOSED, STANDING, STOPPING})
 """Paths after which something rightly holds the service: the application, or the tasks of a loop that stands still."""
 
 OPEN_STREAM = frozenset({CLOSED})
@@ -141,12 +143,12 @@ FIN_ALONE = frozenset({THREAD})
 """Paths on which a client may end TCP without a close frame: no other thread may write in the midst of what its event
 loop writes."""
 
-SILENT = frozenset({STANDING})
+SILENT = frozenset({STANDING, STOPPING})
 """Paths on which a leaked session's loop never answers the server's own close."""
 
 SAID: Mapping[str, list[bool]] = MappingProxyType(
     {
-        **{key: [False] for key in (RELEASED, SENDING, THREAD, STANDING)},
+        **{key: [False] for key in (RELEASED, SENDING, THREAD, STANDING, STOPPING)},
         CONNECTING: [True],
         CLOSED: [False, True],
         CLOSED_RELEASED: [False, True],

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from lab.live.lifecycle import LAB, REPAIRED, VARIANTS
 from lab.live.lifecycle.endpoints import ENDPOINTS, Endpoint
-from lab.study.lifecycle import closes, predictions, race, ways
+from lab.live.session.profile import Handles, OldCall
+from lab.study.lifecycle import closes, predictions, race, rules, ways
 from lab.study.lifecycle.closes import CloseRow
 from lab.study.lifecycle.leaks import LeakRow, Repeated
 from lab.study.lifecycle.limit import LimitRow
 from lab.study.lifecycle.race import RaceRow
+from lab.study.lifecycle.rules import RulesRow
 from lab.study.lifecycle.tables import Tables
 
 DEADLINE_S = 10.0
@@ -74,6 +76,13 @@ def closed(client: str, end: closes.End) -> CloseRow:
     return replace(bare, connect=connect, reader=reader, sender=sender, is_closed=is_closed, ok=variant is LAB)
 
 
+def ruled(endpoint: Endpoint) -> RulesRow:
+    server = endpoint.server
+    old_call = rules.IGNORED if server.old_call is OldCall.IGNORE else rules.ACCEPTED
+    without = int(server.handles is Handles.MANY)
+    return RulesRow(endpoint.name, endpoint.path, "v1beta", 1, without, old_call, ok=True)
+
+
 def predicted() -> Tables:
     """All tables as they should come out."""
     return Tables(
@@ -86,5 +95,6 @@ def predicted() -> Tables:
         limit=[limited(variant, profile) for variant in VARIANTS for profile in ENDPOINTS],
         race=[raced(variant, order) for variant in VARIANTS for order in race.ORDERS],
         closes=[closed(client, end) for client in VARIANTS for end in closes.ends()],
+        rules=[ruled(endpoint) for endpoint in ENDPOINTS.values()],
         repeats=RUNS,
     )

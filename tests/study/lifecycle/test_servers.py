@@ -1,9 +1,15 @@
 """The instrument: what a server tells and counts is what is there."""
 
 import asyncio
+import threading
+from dataclasses import replace
+
+import pytest
 
 from lab.live.lifecycle import LAB
 from lab.live.protocol import paths
+from lab.live.server.parts import scripted
+from lab.live.server.serving import Parts
 from lab.study.lifecycle import servers
 from lab.study.lifecycle.stage import Stage
 from lab.study.lifecycle.witnesses import agrees
@@ -49,24 +55,23 @@ def test_a_lapse_hurries_the_servers_time() -> None:
     asyncio.run(scenario())
 
 
-def test_the_event_loop_goes_on_while_servers_come_and_go() -> None:
+def test_the_event_loop_goes_on_while_servers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it measures would be late by so much otherwise."""
+    came, went = threading.Event(), threading.Event()
+    turned: list[bool] = []
+
+    def held_up() -> Parts:
+        turned.append(came.wait(DEADLINE_S))
+        return replace(scripted(), close=lambda: turned.append(went.wait(DEADLINE_S)))
+
+    monkeypatch.setattr(servers, "scripted", held_up)
 
     async def scenario() -> None:
-        turns = 0
-
-        async def turn() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        turning = asyncio.ensure_future(turn())
+        loop = asyncio.get_running_loop()
+        loop.call_soon(came.set)
         async with servers.running([HURRIED]):
-            came = turns
-        went = turns
-        turning.cancel()
-        assert came > 10
-        assert went > came + 10
+            loop.call_soon(went.set)
 
     asyncio.run(scenario())
+
+    assert turned == [True, True]

@@ -12,7 +12,8 @@ def test_every_table_is_held_to_its_prediction() -> None:
     assert replace(tables, limit=[]).failures
     assert replace(tables, race=[]).failures
     assert replace(tables, closes=[]).failures
+    assert replace(tables, rules=[]).failures
 
 
 def test_each_table_has_its_name() -> None:
-    assert set(predicted().as_json()) == {"leaks", "repeated", "limit", "race", "closes"}
+    assert set(predicted().as_json()) == {"leaks", "repeated", "limit", "race", "closes", "rules"}
