@@ -22,8 +22,17 @@ from lab.host.machine.reasons import Ending
 from lab.host.machine.states import HostState
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import FrameTooLong, HostProtocolError
-from lab.host.protocol.messages import Answer, Ask, EventBody, FinalizeSimulation, Message, Response
+from lab.host.protocol.messages import (
+    Answer,
+    Event,
+    EventBody,
+    FinalizeSimulation,
+    Message,
+    Response,
+    SessionClosed,
+)
 from lab.host.shell.alarm import Alarm
+from lab.host.shell.asked import Asked
 from lab.host.shell.session import Roster, Session
 from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
@@ -74,9 +83,7 @@ class SessionHost:
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
         self._tasks = Tasks()
-        self._agents = Tasks()
-        """The code of sessions, which may not end when it is told to."""
-        self._answering: dict[str, asyncio.Task[None]] = {}
+        self._asked = Asked(self._answered)
         self._delivering: dict[str, asyncio.Future[bool]] = {}
         self._over = asyncio.Event()
         self._over_by: float | None = None
@@ -132,12 +139,12 @@ class SessionHost:
     async def answer(self, request_id: str, answer: Answer | None, error: str | None = None) -> bool:
         """Send the job's answer; gives whether the transport took it, within the drain's time."""
         if request_id not in self._machine.unanswered:
-            self._do(self._machine.answered(request_id, answer, error, now=self._loop.time()))
+            self._answered(request_id, answer, error)
             return False
         delivered: asyncio.Future[bool] = self._loop.create_future()
         self._delivering[request_id] = delivered
         try:
-            self._do(self._machine.answered(request_id, answer, error, now=self._loop.time()))
+            self._answered(request_id, answer, error)
             return await delivered
         finally:
             del self._delivering[request_id]
@@ -151,7 +158,7 @@ class SessionHost:
         """Wait for its end; for the code of sessions, which is stopped with it, no longer than a close may take."""
         await self._over.wait()
         await self._tasks.join()
-        await self._agents.join(by=self._over_by)
+        await self._asked.join(by=self._over_by)
 
     async def _read(self) -> None:
         while self._machine.state is not HostState.CLOSED:
@@ -190,11 +197,11 @@ class SessionHost:
                 case Send(message):
                     self._send(message)
                 case AskSession(name, request, ask):
-                    self._answering[request] = self._agents.start(self._ask(self._sessions[name], request, ask))
+                    self._asked.ask(self._sessions[name], request, ask)
                 case AskJob(request, ask):
                     self._ask_owner(request, ask)
                 case Forget(request):
-                    self._forget(request)
+                    self._asked.forget(request)
                 case Flush(request):
                     self._tasks.start(self._flush(request))
                 case Delivered(request, delivered):
@@ -209,11 +216,14 @@ class SessionHost:
         try:
             self._transport.put(message)
         except FrameTooLong as error:
-            if isinstance(message, Response):
-                # The answer is too long, and who waits for it is told so.
-                self._send(Response(message.request_id, error=str(error)))
-            else:
-                self._unsent(message, error)
+            match message:
+                # Who waits for it is told that it is too long.
+                case Response(request_id=name):
+                    self._send(Response(name, error=str(error)))
+                case Event(SessionClosed(reason)):
+                    self._send(Event(SessionClosed(reason, str(error))))
+                case _:
+                    self._unsent(message, error)
         except TransportClosed as gone:
             self._lost(str(gone))
         except Undeliverable as error:
@@ -224,27 +234,14 @@ class SessionHost:
         if isinstance(message, Response):
             self._do(self._machine.unsent(message.request_id))
 
-    async def _ask(self, session: Session, request: str, ask: Ask) -> None:
-        try:
-            answer, error = await session.answer(ask), None
-        except Exception as raised:  # noqa: BLE001 -- an agent's code may raise anything; it is the remote's to know
-            answer, error = None, str(raised) or type(raised).__name__
-        if self._answering.get(request) is not asyncio.current_task():
-            # It was stopped, and went on.
-            return
-        del self._answering[request]
+    def _answered(self, request: str, answer: Answer | None, error: str | None) -> None:
         self._do(self._machine.answered(request, answer, error, now=self._loop.time()))
 
     def _ask_owner(self, request: str, ask: FinalizeSimulation) -> None:
         if self._owner is None:
-            self._do(self._machine.answered(request, None, NO_JOB, now=self._loop.time()))
+            self._answered(request, None, NO_JOB)
         else:
             self._owner.finalize(request, ask)
-
-    def _forget(self, request: str) -> None:
-        task = self._answering.pop(request, None)
-        if task is not None:
-            task.cancel()
 
     async def _flush(self, request: str | None) -> None:
         try:

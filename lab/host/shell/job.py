@@ -28,7 +28,7 @@ from lab.host.shell.alarm import Alarm
 from lab.host.shell.host import Owner, SessionHost
 from lab.host.shell.own import Elsewhere, OwnHost
 from lab.host.shell.session import Session
-from lab.host.shell.tasks import Tasks
+from lab.host.shell.tasks import Tasks, heard
 from lab.host.shell.transport import Transport
 
 _CAUSES = {reason: EndCause(cause) for cause, reason in TOLD.items()}
@@ -196,7 +196,7 @@ class Job:
             case Note():
                 self._note(command)
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def _failed(self, what: str, error: BaseException) -> None:
         self._note(Note(Audit.FAILED, {"what": what, "error": str(error) or type(error).__name__}))
 
     def _delete(self, room: str) -> None:
@@ -206,9 +206,8 @@ class Job:
             self._failed("delete_room", raised)
 
     async def _close_session(self, session: Session, cause: EndCause) -> None:
-        try:
-            await session.close(cause)
-        except Exception as raised:  # noqa: BLE001 -- an agent's code may raise anything; the job ends all the same
+        _, raised = await heard(lambda: session.close(cause))
+        if raised is not None:
             self._failed(f"close of {session.name}", raised)
 
     def _make_host(self, transport: Transport, owner: Owner | None = None) -> SessionHost:
@@ -240,10 +239,8 @@ class Job:
         self._do(self._machine.host_closed())
 
     async def _judge(self, provisional: Verdict) -> None:
-        try:
-            verdict, error = await self._judgement(provisional), None
-        except Exception as raised:  # noqa: BLE001 -- a user's code may raise anything; it is the simulator's to know
-            verdict, error = None, f"on_simulation_end failed: {raised or type(raised).__name__}"
+        verdict, raised = await heard(lambda: self._judgement(provisional))
+        error = None if raised is None else f"on_simulation_end failed: {str(raised) or type(raised).__name__}"
         self._do(self._machine.judged(verdict, error))
 
     async def _reply(self, reply: Reply) -> None:

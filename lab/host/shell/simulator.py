@@ -54,8 +54,8 @@ async def simulate(
         await_close: Ask for it only when the session's end was told, or can be told no more.
     """
     heard: list[str] = []
+    # The end of an earlier session: whether there is another one, the first turn shows.
     before = remote.closed
-    """Of an earlier session: whether there is another one, the first turn shows."""
     for text in turns:
         if remote.closed is not None and remote.closed is not before:
             break

@@ -1,10 +1,29 @@
 """What goes on beside a host or a job: started, watched for defects, and ended."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+
+async def heard(
+    work: Callable[[], Awaitable[Result]],
+) -> tuple[Result | None, Exception | asyncio.CancelledError | None]:
+    """What somebody else's code gives, or what it raises, which may be anything: somebody waits for its answer.
+
+    Raises:
+        CancelledError: who awaits this is cancelled, and not something inside of that code.
+    """
+    try:
+        return await work(), None
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return None, cancelled
+    except Exception as raised:  # noqa: BLE001 -- see above
+        return None, raised
 
 
 class Tasks:

@@ -52,6 +52,8 @@ class Agent(ScriptedAgent):
                 raise RuntimeError("it broke")
             case RunInput("say nothing"):
                 raise RuntimeError
+            case RunInput("be cancelled"):
+                raise asyncio.CancelledError
             case _:
                 return await super().answer(ask)
 
@@ -84,8 +86,8 @@ def test_who_waits_at_the_sessions_end_is_answered_and_the_agents_code_is_stoppe
             host.register_session(agent)
             agent.ready.clear()
             asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
-            await until(lambda: host._answering, "the agent is asked")
-            (task,) = host._answering.values()
+            await until(lambda: host._asked._answering, "the agent is asked")
+            (task,) = host._asked._answering.values()
             agent.end(EndCause.TASK_COMPLETED)
             assert await asking == SESSION_OVER
             await until(task.done, "the agent's code is stopped")
@@ -100,6 +102,7 @@ def test_what_an_agents_code_raises_is_the_requests_error_and_the_next_one_is_se
             host.register_session(Agent("s1", "room"))
             assert await refused(remote, RunInput("break")) == "it broke"
             assert await refused(remote, RunInput("say nothing")) == "RuntimeError"
+            assert await refused(remote, RunInput("be cancelled")) == "CancelledError"
             assert await remote.ping() == Pong()
 
     play(scenario)
@@ -190,7 +193,7 @@ def test_another_session_of_the_same_name_replaces_the_attached_one() -> None:
             host.register_session(first)
             first.ready.clear()
             asking = asyncio.ensure_future(remote.run_input("hi"))
-            await until(lambda: host._answering, "the first one is asked")
+            await until(lambda: host._asked._answering, "the first one is asked")
             host.register_session(second)
             with pytest.raises(AlreadyRegistered):
                 host.register_session(second)
@@ -200,6 +203,19 @@ def test_another_session_of_the_same_name_replaces_the_attached_one() -> None:
             first.end(EndCause.ERROR)
             second.end(EndCause.TASK_COMPLETED)
             assert await remote.wait_told() == SessionClosed(CloseReason.COMPLETED)
+
+    play(scenario)
+
+
+def test_an_end_whose_error_is_too_long_is_told_all_the_same() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            agent.end(EndCause.ERROR, "x" * MOST)
+            told = await remote.wait_told()
+            assert told.reason is CloseReason.ERROR
+            assert "longer than the 1048576" in (told.error or "")
 
     play(scenario)
 
@@ -247,7 +263,7 @@ def test_a_close_answers_who_waits_and_then_ends_the_transport() -> None:
             host.register_session(agent)
             agent.ready.clear()
             asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
-            await until(lambda: host._answering, "the agent is asked")
+            await until(lambda: host._asked._answering, "the agent is asked")
             await host.close()
             await host.close()
             assert await asking == CLOSING

@@ -236,6 +236,19 @@ def test_a_verdict_behind_what_nobody_reads_does_not_hold_up_the_shutdown(carrie
     play(scenario)
 
 
+@pytest.mark.parametrize("raised", [RuntimeError("no database"), asyncio.CancelledError("no database")])
+def test_what_the_users_verdict_raises_is_the_answer(raised: BaseException) -> None:
+    async def fail(_provisional: Verdict) -> Verdict:
+        raise raised
+
+    async def scenario() -> None:
+        async with working(simulated=True, on_simulation_end=fail) as (_, remote):
+            with pytest.raises(RequestFailed, match="on_simulation_end failed: no database"):
+                await remote.finalize_simulation(Verdict(), timeout_s=SOON_S)
+
+    play(scenario)
+
+
 class Failing(ScriptedAgent):
     """One whose close breaks, once it has closed."""
 

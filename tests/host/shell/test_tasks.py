@@ -1,10 +1,11 @@
 """What goes on beside a host: a defect is told, unless who started it hears of it, and nobody has to wait for ever."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 
-from lab.host.shell.tasks import Tasks
+from lab.host.shell.tasks import Tasks, heard
 from tests.host.shell.leaping import play
 
 
@@ -44,6 +45,32 @@ def test_a_cancelled_task_is_no_defect_and_who_cancels_goes_on() -> None:
         sleeping = tasks.start(asyncio.sleep(1e6))
         assert await tasks.start(cancel()) == "all are over"
         assert sleeping.cancelled()
+
+    assert play(scenario) == []
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("it broke"), asyncio.CancelledError("it broke")])
+def test_somebody_elses_code_may_raise_anything(raised: BaseException) -> None:
+    async def late() -> None:
+        raise raised
+
+    def at_once() -> Awaitable[None]:
+        raise raised
+
+    async def scenario() -> None:
+        assert await heard(late) == (None, raised)
+        assert await heard(at_once) == (None, raised)
+
+    assert play(scenario) == []
+
+
+def test_who_hears_it_can_be_cancelled_all_the_same() -> None:
+    async def scenario() -> None:
+        task = asyncio.ensure_future(heard(lambda: asyncio.sleep(1e6)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     assert play(scenario) == []
 
