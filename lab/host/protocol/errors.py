@@ -8,6 +8,9 @@
      +- NoMessage                    one frame's: the next one is read
 """
 
+_HTTP = frozenset(int.from_bytes(word, "big") for word in (b"GET ", b"HTTP"))
+"""What the first octets of HTTP, and so of WebSocket, are as a length."""
+
 
 class HostProtocolError(ValueError):
     """What came breaks the protocol; its text is a sentence for the side that sent it."""
@@ -32,7 +35,15 @@ class FrameTooLong(HostProtocolError):
         self.most = most
 
     def __str__(self) -> str:
-        return f"A frame of {self.octets} octets is longer than the {self.most} that a message may have."
+        if self.octets in _HTTP:
+            return (
+                "What came begins like HTTP, not with a frame's length: the other side speaks WebSocket. "
+                "Fix: have the same carrier at both sides; for the programs, --websocket at both or at neither."
+            )
+        return (
+            f"A frame of {self.octets} octets is longer than the {self.most} that a message may have. "
+            "Fix: say less in it."
+        )
 
 
 class FrameTruncated(HostProtocolError):

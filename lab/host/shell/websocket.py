@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,23 @@ from lab.host.shell.transport import Claim, TransportClosed
 
 CLOSE_S = 3.0
 """For the closing handshake; as long as a host drains."""
+
+
+class NotWebSocket(ConnectionError):
+    """Who listens there speaks something else.
+
+    Args:
+        url: Where.
+        why: What was wrong with the answer.
+    """
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(url, why)
+        self.url = url
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.url} is no WebSocket: {self.why}."
 
 
 class WebSocketTransport(Claim):
@@ -120,8 +138,41 @@ class _Client(_Ending, client.ClientConnection):
 
 
 class _Server(_Ending, server.ServerConnection):
-    """Of who listened."""
+    """Of who listened. One that is no WebSocket is told so, in HTTP, and told of.
 
+    Args:
+        refused: Takes why it is none.
+    """
+
+    def __init__(self, *args: Any, refused: Callable[[str], None], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._refused = refused
+        self._first = True
+        self._framed = False
+
+    def data_received(self, data: bytes) -> None:
+        first, self._first = self._first, False
+        if first and not data.startswith(_METHOD):
+            self._framed = True
+            self.transport.write(_NO_WEBSOCKET)
+            self.transport.close()
+        else:
+            super().data_received(data)
+
+    async def handshake(self, *args: Any, **options: Any) -> None:
+        await super().handshake(*args, **options)
+        if (why := self.protocol.handshake_exc) is not None:
+            self._refused(_FRAMED if self._framed else f"{why}")
+
+
+_METHOD = b"G"
+"""RFC 6455, 4.1: what opens a WebSocket is a GET. A frame's length begins with a zero."""
+
+_FRAMED = (
+    "what came is no HTTP, as WebSocket is: the other side may speak framed TCP. "
+    "Fix: have the same carrier at both sides; for the programs, --websocket at both or at neither."
+)
+_NO_WEBSOCKET = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 _OPTIONS: Mapping[str, Any] = MappingProxyType(
     {
@@ -139,24 +190,39 @@ async def connect(url: str, codec: Codec | None = None) -> WebSocketTransport:
     """A transport to who listens there.
 
     Raises:
-        OSError: nobody does, or it is no WebSocket.
+        NotWebSocket: who does speaks something else.
+        OSError: nobody does.
     """
     try:
         made = await client.connect(url, create_connection=_Client, proxy=None, **_OPTIONS)
     except InvalidHandshake as error:
-        raise ConnectionError(f"{url} is no WebSocket: {error}") from error
+        raise NotWebSocket(url, str(error)) from error
     return WebSocketTransport(made, codec)
 
 
 @contextlib.asynccontextmanager
 async def listening(
-    host: str, port: int, arrived: Callable[[WebSocketTransport], None], codec: Codec | None = None
+    host: str,
+    port: int,
+    arrived: Callable[[WebSocketTransport], None],
+    codec: Codec | None = None,
+    *,
+    refused: Callable[[str], None] = lambda _why: None,
 ) -> AsyncIterator[int]:
-    """Listen for WebSockets; gives the port. See ``transport.listening``."""
+    """Listen for WebSockets; gives the port. See ``transport.listening``.
+
+    Args:
+        host: The address.
+        port: 0 takes a free one.
+        arrived: Takes each connection's transport.
+        codec: Which set is known.
+        refused: Takes why a connection is no WebSocket; it is ended.
+    """
 
     async def serve(connection: server.ServerConnection) -> None:
         arrived(WebSocketTransport(connection, codec))
         await connection.wait_closed()
 
-    async with server.serve(serve, host, port, create_connection=_Server, **_OPTIONS) as made:
+    create: Any = partial(_Server, refused=refused)
+    async with server.serve(serve, host, port, create_connection=create, **_OPTIONS) as made:
         yield next(iter(made.sockets)).getsockname()[1]

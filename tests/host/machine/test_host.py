@@ -3,7 +3,7 @@
 import pytest
 
 from lab.host.machine.commands import Audit
-from lab.host.machine.host import AlreadyRegistered, HostOver
+from lab.host.machine.misuse import AlreadyRegistered, HostOver
 from lab.host.machine.states import HostState
 from lab.host.machine.variant import VARIANTS
 from tests.host.machine.playbook import HostPlay
@@ -137,7 +137,7 @@ def test_a_session_that_began_again_is_told_of_again() -> None:
 
 def test_a_session_registered_twice_is_its_owners_mistake_and_stays_registered() -> None:
     made = play("register s1")
-    with pytest.raises(AlreadyRegistered, match="s1 is registered already"):
+    with pytest.raises(AlreadyRegistered, match=r"s1 is registered already.*Fix: register each session once"):
         made.run("register s1")
     made.run("""
         < 1 Ping
@@ -287,7 +287,7 @@ def test_a_closing_or_closed_host_takes_no_session() -> None:
         close
         > flush
     """)
-    with pytest.raises(HostOver):
+    with pytest.raises(HostOver, match="Fix: register sessions before its close"):
         made.run("register s1")
     made.run("""
         lost
@@ -330,7 +330,7 @@ def test_what_is_no_message_is_told_and_the_next_one_is_read() -> None:
 def test_a_frame_that_is_too_long_is_told_and_ends_the_transport() -> None:
     play("""
         <long
-        > send complaint A frame of 2 octets is longer than the 1 that a message may have.
+        > send complaint A frame of 2 octets is longer than the 1 that a message may have. Fix: say less in it.
         > flush
     """)
 
