@@ -55,6 +55,21 @@ class RequestFailed(Exception):
         return f"The request was {self.outcome.value}: {self.why}"
 
 
+class NotTold(Exception):
+    """The transport ended, and nobody had told the session's end.
+
+    Args:
+        why: How it ended.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"The session's end was not told before the transport's: {self.why}"
+
+
 class RemoteSession:
     """What talks to a host from afar.
 
@@ -145,7 +160,11 @@ class RemoteSession:
         self._events.put_nowait(None)
 
     async def wait_told(self) -> SessionClosed:
-        """Wait until the session's end is told; of one that has ended, and that no other one has followed, at once."""
+        """Wait until the session's end is told; of one that has ended, and that no other one has followed, at once.
+
+        Raises:
+            NotTold: the transport has ended without that, so that it comes no more.
+        """
         return await asyncio.shield(self._told)
 
     async def wait_ended(self) -> str:
@@ -194,6 +213,9 @@ class RemoteSession:
         self._do(self._machine.lost(why))
         self._alarm.stop()
         self._events.put_nowait(None)
+        if not self._told.done():
+            self._told.set_exception(NotTold(self.ended_by))
+            self._told.exception()  # Whoever waits hears of it, and it may be that nobody does.
         self._ended.set()
 
     def _give_up(self, why: str) -> None:
@@ -222,7 +244,7 @@ class RemoteSession:
 
     def _tell_closed(self) -> None:
         closed = self._machine.closed
-        if self._told.done() and self._told.result() is not closed:
+        if self._told.done() and not self._told.exception() and self._told.result() is not closed:
             self._told = self._loop.create_future()
         if closed is not None and not self._told.done():
             self._told.set_result(closed)

@@ -1,12 +1,13 @@
 """A simulator: plays the user of an agent through its host, and asks for the verdict after the call."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.host.machine.commands import Outcome
 from lab.host.protocol.messages import ChatRole, RunResult, SessionClosed, Verdict
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import NotTold, RemoteSession, RequestFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ async def simulate(
     *,
     timeout_s: float | None = None,
     await_close: bool = False,
+    close_timeout_s: float | None = None,
 ) -> Simulation:
     """Say each turn until the agent or the turns are done, then finalize.
 
@@ -52,6 +54,7 @@ async def simulate(
         judge: The simulator's own verdict.
         timeout_s: How long the user's verdict is waited for; None for as long as any answer.
         await_close: Ask for it only when the session's end was told, or can be told no more.
+        close_timeout_s: Or is waited for no longer; None for as long as the transport stands.
     """
     heard: list[str] = []
     # The end of an earlier session: whether there is another one, the first turn shows.
@@ -60,11 +63,11 @@ async def simulate(
         if remote.closed is not None and remote.closed is not before:
             break
         try:
-            heard += _spoken(await remote.run_input(text))
+            heard += spoken(await remote.run_input(text))
         except RequestFailed:
             break
     if await_close:
-        await _closed(remote)
+        await _closed(remote, close_timeout_s)
     return await _finalize(remote, tuple(heard), judge(heard), timeout_s)
 
 
@@ -79,14 +82,13 @@ async def _finalize(remote: RemoteSession, heard: tuple[str, ...], own: Verdict,
     return Simulation(heard, remote.closed, verdict, outcome, error, loop.time() - began)
 
 
-async def _closed(remote: RemoteSession) -> None:
-    ways = [asyncio.ensure_future(remote.wait_told()), asyncio.ensure_future(remote.wait_ended())]
-    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    for way in ways:
-        way.cancel()
-    await asyncio.gather(*ways, return_exceptions=True)
+async def _closed(remote: RemoteSession, timeout_s: float | None) -> None:
+    with contextlib.suppress(NotTold, TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await remote.wait_told()
 
 
-def _spoken(result: RunResult) -> list[str]:
+def spoken(result: RunResult) -> list[str]:
+    """What the agent said in a turn."""
     messages = [item.message for item in result.items if item.message is not None]
     return ["".join(c.text for c in m.content) for m in messages if m.role is ChatRole.ASSISTANT]

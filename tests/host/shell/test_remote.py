@@ -5,11 +5,13 @@ import asyncio
 import pytest
 
 from lab.host.machine.commands import Outcome
+from lab.host.machine.reasons import EndCause
 from lab.host.machine.remote import TRANSPORT_CLOSED, Watch
 from lab.host.machine.variant import VARIANTS
 from lab.host.protocol.messages import (
     AgentStateChanged,
     ChatRole,
+    CloseReason,
     GetFrameworkInfo,
     GetRtcStats,
     GetSessionUsage,
@@ -17,12 +19,13 @@ from lab.host.protocol.messages import (
     IoUpdated,
     Pong,
     RtcStats,
+    SessionClosed,
     SessionUsage,
     UpdateIo,
     said,
 )
 from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import NotTold, RemoteSession, RequestFailed
 from lab.host.tables.stage import Carrier
 from tests.host.shell.pairs import CARRIERS, hosted, play, raw, until
 
@@ -72,6 +75,47 @@ def test_with_the_transport_requests_and_events_end_and_later_requests_at_once()
             assert [body async for body in remote.events()] == []
             with pytest.raises(RequestFailed, match=TRANSPORT_CLOSED):
                 await remote.ping()
+
+    play(scenario)
+
+
+def test_who_waits_for_a_sessions_end_is_told_that_it_is_told_no_more() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            waiting = asyncio.ensure_future(remote.wait_told())
+            await remote.ping()
+            host._transport.abort()
+            with pytest.raises(NotTold, match="before the transport's: the other side ended it"):
+                await waiting
+            with pytest.raises(NotTold):
+                await remote.wait_told()
+
+    play(scenario)
+
+
+def test_what_was_told_before_the_transports_end_stays_told() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(agent := ScriptedAgent("s1", "room"))
+            agent.end(EndCause.TASK_COMPLETED)
+            await host.close()
+            await remote.wait_ended()
+            assert await remote.wait_told() == SessionClosed(CloseReason.COMPLETED)
+
+    play(scenario)
+
+
+def test_after_the_watchdog_nobody_waits_to_be_told() -> None:
+    async def scenario() -> None:
+        async with raw() as (transport, _, _):
+            remote = RemoteSession(transport, watch=Watch(ask_after_s=0.02, lost_after_s=0.02))
+            with pytest.raises(NotTold, match="nothing came for"):
+                await remote.wait_told()
+            await remote.close()
+            with pytest.raises(NotTold, match="nothing came for"):
+                await remote.wait_told()
 
     play(scenario)
 

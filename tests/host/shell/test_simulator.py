@@ -56,6 +56,21 @@ def test_an_agent_that_hangs_up_ends_the_turns_and_is_judged_all_the_same() -> N
     assert len(judged) == 1
 
 
+def test_an_end_that_is_not_told_is_waited_for_until_the_time_out_and_the_verdict_asked_for_all_the_same() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        job = Job("room", await stream(ours), simulated=True)
+        remote = RemoteSession(await stream(theirs))
+        job.start_session(ScriptedAgent("s1", "room", SCRIPT))
+        found = await simulate(remote, ["book it"], lambda _heard: Verdict(), await_close=True, close_timeout_s=0.01)
+        assert (found.closed, found.outcome) == (None, Outcome.ANSWERED)
+        await remote.close()
+        job.shutdown()
+        await job.wait()
+
+    play(scenario)
+
+
 def test_why_there_is_no_verdict_is_said() -> None:
     simulation, judged = simulated("goodbye", simulated=False)
 
