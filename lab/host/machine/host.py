@@ -16,6 +16,7 @@ from lab.host.machine.commands import (
     Note,
     Send,
 )
+from lab.host.machine.misuse import AlreadyRegistered, HostOver
 from lab.host.machine.states import HOST, HostEvent, HostState, after
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import HostProtocolError
@@ -44,28 +45,6 @@ JOB = None
 """Who answers a request that needs no session."""
 
 _OPEN = frozenset({HostState.EMPTY, HostState.ATTACHED})
-
-
-class AlreadyRegistered(ValueError):
-    """A session was registered twice at one host.
-
-    Args:
-        session: Its name.
-    """
-
-    def __init__(self, session: str) -> None:
-        super().__init__(session)
-        self.session = session
-
-    def __str__(self) -> str:
-        return f"Session {self.session} is registered already, and stays so; another session would replace it."
-
-
-class HostOver(ValueError):
-    """Something was asked of a host that is closing or closed."""
-
-    def __str__(self) -> str:
-        return "The host is closing or closed: it takes no session any more."
 
 
 class HostMachine:

@@ -18,6 +18,7 @@ from lab.host.machine.commands import (
     Reply,
     TellClosed,
 )
+from lab.host.machine.misuse import NotStarted
 from lab.host.machine.states import JOB, JobEvent, JobState, after
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.messages import CloseReason, FinalizeSimulation, Verdict
@@ -78,11 +79,10 @@ class JobMachine:
         """A session began.
 
         Raises:
-            ValueError: it began already, or the job is ending.
+            NotStarted: it began already, or the job is ending.
         """
         if self._state is not JobState.RUNNING or session in self._rooms:
-            why = "is running already" if session in self._rooms else "comes too late: the job is shutting down"
-            raise ValueError(f"Session {session} {why}.")
+            raise NotStarted(session, running=session in self._rooms)
         self._rooms[session] = room
         return [Register(session)] if room == self.room else [MakeHost(session, room)]
 

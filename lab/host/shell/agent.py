@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Mapping
 
-from lab.host.machine.reasons import EndCause, Ending
+from lab.host.machine.reasons import EndCause
 from lab.host.protocol.messages import (
     AgentInfo,
     AgentState,
@@ -14,7 +14,6 @@ from lab.host.protocol.messages import (
     ChatHistory,
     ChatItem,
     ChatRole,
-    EventBody,
     FrameworkInfo,
     GetAgentInfo,
     GetChatHistory,
@@ -35,12 +34,12 @@ from lab.host.protocol.messages import (
     UserState,
     said,
 )
-from lab.host.shell.session import Listener
+from lab.host.shell.session import BaseSession
 
 NOT_UNDERSTOOD = "Sorry, I did not understand that."
 
 
-class ScriptedAgent:
+class ScriptedAgent(BaseSession):
     """An agent that says what its script has for what it hears.
 
     Args:
@@ -53,13 +52,9 @@ class ScriptedAgent:
     def __init__(
         self, name: str, room: str, script: Mapping[str, str] | None = None, *, hangs_up_after: str | None = None
     ) -> None:
-        self.name = name
-        self.room = room
-        self.ending: Ending | None = None
-        """None while it goes on."""
+        super().__init__(name, room)
         self._script = script or {}
         self._hangs_up_after = hangs_up_after
-        self._listeners: list[Listener] = []
         self._items: list[ChatItem] = []
         self._numbers = itertools.count(1)
         self._state = AgentState.LISTENING
@@ -67,28 +62,11 @@ class ScriptedAgent:
         """Cleared, a turn waits for it, as for a slow model."""
         self.ready.set()
 
-    def listen(self, listener: Listener) -> None:
-        """See ``Session``."""
-        self._listeners.append(listener)
-
-    def leave(self, listener: Listener) -> None:
-        """See ``Session``."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-
-    async def close(self, cause: EndCause, error: str | None = None) -> None:
-        """See ``Session``."""
-        self.end(cause, error)
-
     def end(self, cause: str, error: str | None = None) -> None:
-        """End it at once, for a cause of any version."""
-        if self.ending is not None:
-            return
-        self.ending = Ending(cause, error)
+        """See ``BaseSession``."""
         # What a closed session of the released version says of itself.
         self._state = AgentState.INITIALIZING
-        for listener in list(self._listeners):
-            listener.closed(self, self.ending)
+        super().end(cause, error)
 
     async def answer(self, ask: Ask) -> Answer:
         """See ``Session``."""
@@ -137,8 +115,3 @@ class ScriptedAgent:
     def _change(self, state: AgentState) -> None:
         before, self._state = self._state, state
         self.tell(AgentStateChanged(before, state))
-
-    def tell(self, body: EventBody) -> None:
-        """Let an event happen."""
-        for listener in list(self._listeners):
-            listener.happened(self, body)

@@ -18,6 +18,7 @@ from lab.host.machine.commands import (
     unwritten,
 )
 from lab.host.machine.host import DRAIN_S, HostMachine
+from lab.host.machine.misuse import SessionOver
 from lab.host.machine.reasons import Ending
 from lab.host.machine.states import HostState
 from lab.host.machine.variant import REPAIRED, Variant
@@ -104,9 +105,24 @@ class SessionHost:
         """Attach a session, from the next request on.
 
         Raises:
+            SessionOver: it has ended.
             AlreadyRegistered: this one is attached.
             HostOver: the host is closing.
         """
+        if session.ending is not None:
+            raise SessionOver(session.name)
+        self._attach(session)
+
+    def register_ended(self, session: Session, ending: Ending) -> None:
+        """Tell the end of a session that was over before this host was there.
+
+        Raises:
+            HostOver: the host is closing.
+        """
+        self._attach(session)
+        self.closed(session, ending)
+
+    def _attach(self, session: Session) -> None:
         name = self._sessions.name(session)
         new = name or self._sessions.free(session)
         commands = self._machine.register(new)

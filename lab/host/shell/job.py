@@ -18,8 +18,9 @@ from lab.host.machine.commands import (
     TellClosed,
     unwritten,
 )
-from lab.host.machine.host import DRAIN_S, HostOver
+from lab.host.machine.host import DRAIN_S
 from lab.host.machine.job import SESSION_END_TIMEOUT_S, JobMachine
+from lab.host.machine.misuse import HostOver, SessionOver
 from lab.host.machine.reasons import TOLD, EndCause, Ending
 from lab.host.machine.states import JobState
 from lab.host.machine.variant import REPAIRED, Variant
@@ -106,8 +107,11 @@ class Job:
         """Attach a session to its host: the job's in the job's room, its own in any other.
 
         Raises:
-            ValueError: it is started already, or the job is shutting down.
+            SessionOver: it has ended.
+            NotStarted: it is started already, or the job is shutting down.
         """
+        if session.ending is not None:
+            raise SessionOver(session.name)
         commands = self._machine.started(session.name, session.room)
         self._sessions[session.name] = session
         self._do(commands)

@@ -84,7 +84,8 @@ class OwnHost:
         except Exception as raised:
             self._failed(f"way to {self._session.room}", raised)
             raise
-        host.register_session(self._session)
-        if self._ending is not None:
-            host.closed(self._session, self._ending)
+        if self._ending is None:
+            host.register_session(self._session)
+        else:
+            host.register_ended(self._session, self._ending)
         return host

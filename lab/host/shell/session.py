@@ -29,6 +29,10 @@ class Session(Protocol):
     def room(self) -> str:
         """Where it takes place."""
 
+    @property
+    def ending(self) -> Ending | None:
+        """How it ended, None while it goes on; from before its listeners are told."""
+
     async def answer(self, ask: Ask) -> Answer:
         """Answer a request; whatever it raises is told as the request's error."""
 
@@ -40,6 +44,71 @@ class Session(Protocol):
 
     async def close(self, cause: EndCause, error: str | None = None) -> None:
         """End it; twice is once."""
+
+
+class BaseSession:
+    """What every session has beside its answers: who listens, and one end. A session of one's own adds ``answer``.
+
+    Args:
+        name: Its own, among those of its job.
+        room: Where it takes place.
+    """
+
+    def __init__(self, name: str, room: str) -> None:
+        self._name = name
+        self._room = room
+        self._ending: Ending | None = None
+        self._listeners: list[Listener] = []
+
+    @property
+    def name(self) -> str:
+        """See ``Session``."""
+        return self._name
+
+    @property
+    def room(self) -> str:
+        """See ``Session``."""
+        return self._room
+
+    @property
+    def ending(self) -> Ending | None:
+        """See ``Session``."""
+        return self._ending
+
+    async def answer(self, ask: Ask) -> Answer:
+        """See ``Session``."""
+        raise NotImplementedError(f"This session does not answer {type(ask).__name__}.")
+
+    def listen(self, listener: Listener) -> None:
+        """See ``Session``."""
+        self._listeners.append(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """See ``Session``."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def tell(self, body: EventBody) -> None:
+        """Let an event happen."""
+        for listener in list(self._listeners):
+            listener.happened(self, body)
+
+    def end(self, cause: str, error: str | None = None) -> None:
+        """End it at once; twice is once.
+
+        Args:
+            cause: An ``EndCause``, or a word of another version.
+            error: What went wrong, if anything did.
+        """
+        if self._ending is not None:
+            return
+        self._ending = Ending(cause, error)
+        for listener in list(self._listeners):
+            listener.closed(self, self._ending)
+
+    async def close(self, cause: EndCause, error: str | None = None) -> None:
+        """See ``Session``."""
+        self.end(cause, error)
 
 
 class Roster:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lab.host.machine.misuse import NotStarted
 from lab.host.machine.states import JobState
 from lab.host.machine.variant import VARIANTS
 from tests.host.machine.playbook import JobPlay
@@ -31,13 +32,13 @@ def test_a_session_that_began_already_or_too_late_is_refused() -> None:
         started s1 room
         > register s1
     """)
-    with pytest.raises(ValueError, match="s1 is running already"):
+    with pytest.raises(NotStarted, match=r"s1 is running already. Fix: start each once"):
         made.run("started s1 room")
     made.run("""
         shutdown
         > close s1 JOB_SHUTDOWN
     """)
-    with pytest.raises(ValueError, match="s2 comes too late"):
+    with pytest.raises(NotStarted, match=r"s2 comes too late.*Fix: start sessions before the shutdown"):
         made.run("started s2 room")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lab.host.machine.commands import Audit, Note, Outcome
-from lab.host.machine.host import CLOSING, NO_SESSION, SESSION_OVER, AlreadyRegistered
+from lab.host.machine.host import CLOSING, NO_SESSION, SESSION_OVER
+from lab.host.machine.misuse import AlreadyRegistered, SessionOver
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.states import HostState
 from lab.host.protocol.codec import Codec
@@ -141,6 +142,23 @@ def test_a_session_registered_twice_is_an_error_and_goes_on() -> None:
             await remote.wait_told()
             told = [body async for body in _until_closed(remote)]
             assert told == [SessionClosed(CloseReason.USER_INITIATED)]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["told of here", "never seen here"])
+def test_a_session_that_has_ended_cannot_be_registered(known: bool) -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            agent = ScriptedAgent("s1", "room")
+            if known:
+                host.register_session(agent)
+            agent.end(EndCause.USER_INITIATED)
+            with pytest.raises(SessionOver, match=r"s1 has ended.*Fix: make a new session"):
+                host.register_session(agent)
+            assert await refused(remote, Ping()) == NO_SESSION
+            host.register_session(ScriptedAgent("s1", "room"))
+            assert await remote.ping() == Pong()
 
     play(scenario)
 

@@ -10,6 +10,7 @@ import pytest
 
 from lab.host.machine.commands import Audit, Note
 from lab.host.machine.job import NO_SIMULATION, NO_VERDICT, NOT_CLOSED
+from lab.host.machine.misuse import SessionOver
 from lab.host.machine.reasons import EndCause
 from lab.host.machine.states import JobState
 from lab.host.protocol.messages import CloseReason, ErrorTold, FinalizeSimulation, Request, SessionClosed, Verdict
@@ -183,6 +184,19 @@ def test_a_session_in_another_room_has_its_own_host_and_takes_it_along() -> None
             assert (await remote.agent_info()).id == "s1"
             assert remote.closed is None
             await away.close()
+
+    play(scenario)
+
+
+def test_a_session_that_has_ended_is_not_started() -> None:
+    async def scenario() -> None:
+        async with working() as (job, _):
+            agent = ScriptedAgent("s1", ROOM)
+            agent.end(EndCause.ERROR)
+            with pytest.raises(SessionOver, match="Fix: make a new session"):
+                job.start_session(agent)
+            assert job.host.session is None
+            job.start_session(ScriptedAgent("s1", ROOM))
 
     play(scenario)
 
