@@ -28,8 +28,8 @@ async def stopping(stage: Stage) -> Left:
     """Released in the last turn of its event loop, as a local name of the coroutine that the loop runs."""
 
     async def main() -> Left:
-        session, life = await stage.opened()
-        return left(session, life)
+        session, life, reading = await stage.opened()
+        return left(session, life, reading)
 
     return await _in_a_loop_of_its_own(lambda runner: runner.run(main()))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lab.core.errors import InvalidRun
 from lab.live.lifecycle import LiveSession, Variant
+from lab.live.lifecycle.endings import SessionError
 from lab.live.lifecycle.service import Service
 from lab.live.lifecycle.stream import Stream
 from lab.live.lifecycle.websocket import WebSocketWire
@@ -21,6 +22,9 @@ SEEN_S = 10.0
 
 LOOK_S = 0.01
 
+TURNS = 5
+"""Of the event loop, for a reader to take what has come and wait for more."""
+
 
 class Attempt(NamedTuple):
     """A connection as the client knows it."""
@@ -28,6 +32,52 @@ class Attempt(NamedTuple):
     port: int
     at: float
     """CLOCK_MONOTONIC seconds, when TCP stood."""
+
+
+class Reading:
+    """A reader of responses, as an application has one that keeps them alone: it waits while the session is left.
+
+    Args:
+        responses: What it reads.
+    """
+
+    def __init__(self, responses: Stream[ServerMessage]) -> None:
+        self.responses = responses
+        self.ended_at: float | None = None
+        """CLOCK_MONOTONIC seconds: it came to a normal end."""
+        self.failed = False
+        """It was told an error in place of one."""
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Read in this event loop from now on; done when it waits for what has not come."""
+        self._task = asyncio.ensure_future(self.read())
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+
+    async def read(self) -> None:
+        """Read to the end."""
+        try:
+            async for _ in self.responses:
+                pass
+        except SessionError:
+            self.failed = True
+        else:
+            self.ended_at = self.ended_at or time.monotonic()
+
+    async def stop(self) -> None:
+        """Read no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class Opened(NamedTuple):
+    """A session that is connected, told of by the server, and read."""
+
+    session: LiveSession
+    life: Life
+    reading: Reading
 
 
 @dataclass(slots=True)
@@ -40,8 +90,8 @@ class Left:
     at: float
     """CLOCK_MONOTONIC seconds: before whatever left it."""
 
-    responses: Stream[ServerMessage] | None = None
-    """None where they are gone with their process."""
+    reading: Reading | None = None
+    """Of its responses; None where they are gone with their process."""
 
     service: "weakref.ref[Service] | None" = None
     gone_at: float | None = None
@@ -85,11 +135,13 @@ class Stage:
 
         return LiveSession(make, self.server.endpoint.setup(), self.variant), attempts
 
-    async def opened(self) -> tuple[LiveSession, Life]:
-        """One that is connected, and told of by the server."""
+    async def opened(self) -> Opened:
+        """One that is connected, told of by the server, and read."""
         session, attempts = self.session()
         await session.connect()
-        return session, await self.seen(attempts)
+        reading = Reading(session.responses)
+        await reading.begin()
+        return Opened(session, await self.seen(attempts), reading)
 
     async def seen(self, attempts: Sequence[Attempt]) -> Life:
         """Wait until the server tells of the last of these connections.
@@ -106,15 +158,16 @@ class Stage:
         return life
 
 
-def left(session: LiveSession, life: Life, *before: bool) -> Left:
+def left(session: LiveSession, life: Life, reading: Reading, *before: bool) -> Left:
     """A session that is about to be left, by whatever comes next.
 
     Args:
         session: It.
         life: Its connection.
+        reading: Of its responses.
         before: What ``is_closed`` was earlier.
     """
-    found = Left(life, time.monotonic(), session.responses, said=[*before, session.is_closed])
+    found = Left(life, time.monotonic(), reading, said=[*before, session.is_closed])
 
     def gone(_: object) -> None:
         found.gone_at = time.monotonic()

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from lab.core.errors import InvalidRun
 from lab.live.lifecycle.endings import SetupRefused, UnexpectedClosure
 from lab.study.lifecycle import elsewhere
-from lab.study.lifecycle.stage import LOOK_S, SEEN_S, Left, Stage, left
+from lab.study.lifecycle.stage import LOOK_S, SEEN_S, Left, Reading, Stage, left
 
 RELEASED = "released, stream kept"
 CLOSED = "closed"
@@ -42,8 +42,8 @@ async def released(stage: Stage) -> Left:
 
 async def closed(stage: Stage) -> Left:
     """Closed, and held."""
-    session, life = await stage.opened()
-    found = left(session, life)
+    session, life, reading = await stage.opened()
+    found = left(session, life, reading)
     await session.close()
     found.said.append(session.is_closed)
     found.kept.append(session)
@@ -52,8 +52,8 @@ async def closed(stage: Stage) -> Left:
 
 async def closed_and_released(stage: Stage) -> Left:
     """Closed, and the last reference goes."""
-    session, life = await stage.opened()
-    found = left(session, life)
+    session, life, reading = await stage.opened()
+    found = left(session, life, reading)
     await session.close()
     found.said.append(session.is_closed)
     return found
@@ -64,9 +64,11 @@ async def resumed(stage: Stage) -> Left:
     session, attempts = stage.session()
     await session.connect()
     before = [session.is_closed]
+    reading = Reading(session.responses)
+    await reading.begin()
     async with asyncio.timeout(SEEN_S):
         while session.handle is None:
-            await anext(session.responses)
+            await asyncio.sleep(LOOK_S)
     await session.close()
     before.append(session.is_closed)
     deadline = time.monotonic() + SEEN_S
@@ -76,15 +78,15 @@ async def resumed(stage: Stage) -> Left:
         except (SetupRefused, UnexpectedClosure):  # The server lets a session settle; each answer takes half a second.
             if time.monotonic() > deadline:
                 raise
-    return left(session, await stage.seen(attempts), *before)
+    return left(session, await stage.seen(attempts), reading, *before)
 
 
 async def sending(stage: Stage) -> Left:
     """Released with sends that no kernel has taken."""
-    session, life = await stage.opened()
+    session, life, reading = await stage.opened()
     for _ in range(QUEUED):
         asyncio.ensure_future(session.send_audio(bytes(3200))).add_done_callback(_unread)
-    return left(session, life)
+    return left(session, life, reading)
 
 
 async def connecting(stage: Stage) -> Left:
@@ -94,13 +96,15 @@ async def connecting(stage: Stage) -> Left:
         InvalidRun: it was answered by then.
     """
     session, attempts = stage.session()
+    reading = Reading(session.responses)
+    await reading.begin()
     attempt = asyncio.ensure_future(session.connect())
     attempt.add_done_callback(_unread)
     life = await stage.seen(attempts)
     async with asyncio.timeout(SEEN_S):
         while not life.asked:
             await asyncio.sleep(LOOK_S)
-    found = left(session, life)
+    found = left(session, life, reading)
     if attempt.done() or not session.is_closed:
         raise InvalidRun(f"{stage.server.endpoint.name} had set the session up before it was released.")
     return found
@@ -108,8 +112,8 @@ async def connecting(stage: Stage) -> Left:
 
 async def in_a_thread(stage: Stage) -> Left:
     """The last reference goes in a thread that has no event loop."""
-    session, life = await stage.opened()
-    found = left(session, life)
+    session, life, reading = await stage.opened()
+    found = left(session, life, reading)
     held = [session]
     del session
     await asyncio.to_thread(held.clear)

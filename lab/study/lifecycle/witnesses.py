@@ -6,7 +6,6 @@ loop stands still, since nobody can wait for it there.
 """
 
 import asyncio
-import contextlib
 import gc
 import time
 from collections.abc import Sequence
@@ -16,12 +15,9 @@ from typing import Self
 from lab.core.errors import InvalidRun
 from lab.core.flow import Endpoint as Address
 from lab.core.socket import TcpState
-from lab.live.lifecycle.endings import SessionError
-from lab.live.lifecycle.stream import Stream
-from lab.live.protocol.messages import ServerMessage
 from lab.study.lifecycle import ways
 from lab.study.lifecycle.servers import HOST, Server
-from lab.study.lifecycle.stage import Left, Stage
+from lab.study.lifecycle.stage import Left, Reading, Stage
 from lab.testbed.sockets import SocketTable
 
 LOOK_S = 0.02
@@ -47,10 +43,6 @@ class Trial:
     stage: Stage
     path: str
     left: Left
-    finished: bool | None = None
-    """The reader came to a normal end. None where there is no stream any more."""
-
-    read_to_end_at: float | None = None
     kept: bool | None = None
     """Something held its service at the end of the watch."""
 
@@ -60,6 +52,16 @@ class Trial:
     socket_over_at: float | None = None
     limit_s: float | None = None
     """Session seconds until the server ended it by itself."""
+
+    @property
+    def read_to_end_at(self) -> float | None:
+        """When the reader came to a normal end."""
+        return None if self.left.reading is None else self.left.reading.ended_at
+
+    @property
+    def finished(self) -> bool | None:
+        """Whether it did; None where there is no stream any more."""
+        return None if self.left.reading is None else self.left.reading.ended_at is not None
 
     def after(self, at: float | None) -> float | None:
         """Seconds from its being left.
@@ -80,7 +82,7 @@ class Trial:
     def over(self) -> bool:
         """Every witness has seen what it is to see."""
         left = self.left
-        stream = self.read_to_end_at is not None or left.responses is None or self.path in ways.OPEN_STREAM
+        stream = self.finished is not False or self.path in ways.OPEN_STREAM
         service = left.service is None or left.gone_at is not None or self.path in ways.HELD
         return left.life.ended_at is not None and self.socket_over_at is not None and stream and service
 
@@ -102,8 +104,8 @@ class Watch:
     def add(self, trial: Trial) -> None:
         """Watch a session that was just left."""
         self.trials.append(trial)
-        if trial.left.responses is not None:
-            self._tasks.append(asyncio.ensure_future(_read(trial)))
+        if trial.left.reading is not None and not trial.left.here:
+            self._tasks.append(asyncio.ensure_future(_read_there(trial.left.reading)))
 
     async def until_over(self, watch_s: float) -> None:
         """Wait until all are over, or the last of them was watched for long enough.
@@ -135,6 +137,9 @@ class Watch:
                 await asyncio.sleep(LOOK_S)
 
     async def _stop(self) -> None:
+        for trial in self.trials:
+            if trial.left.reading is not None and trial.left.here:
+                await trial.left.reading.stop()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -169,18 +174,8 @@ def _ask(kernel: SocketTable, trials: Sequence[Trial]) -> None:
                 trial.socket_over_at = time.monotonic()
 
 
-async def _read(trial: Trial) -> None:
-    """Read the responses to their end, as an application does that kept them alone."""
-    responses = trial.left.responses
-    assert responses is not None
-    trial.finished = False
-    while not trial.left.here and not responses.finished:
+async def _read_there(reading: Reading) -> None:
+    """Read what its own event loop does not: nobody can wait for it, and at its end nobody has to."""
+    while not reading.responses.finished:
         await asyncio.sleep(LOOK_S)
-    with contextlib.suppress(SessionError):  # an end, but none that anybody was to be told of
-        await _to_the_end(responses)
-        trial.finished, trial.read_to_end_at = True, time.monotonic()
-
-
-async def _to_the_end(responses: Stream[ServerMessage]) -> None:
-    async for _ in responses:
-        pass
+    await reading.read()

@@ -4,6 +4,8 @@ of it."""
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,8 +13,10 @@ from lab.core.errors import InvalidRun
 from lab.live.lifecycle import LAB, PUBLISHED, LiveSession, Variant
 from lab.live.lifecycle.stream import Stream
 from lab.study.lifecycle import leaks, ways
+from lab.study.lifecycle.book import Life
 from lab.study.lifecycle.leaks import LeakRow
-from lab.study.lifecycle.stage import Left, Stage, left
+from lab.study.lifecycle.stage import Left, Reading, Stage, left
+from lab.study.lifecycle.witnesses import Trial
 from tests.study.lifecycle.scenes import DEADLINE_S, HURRIED
 
 WATCH_S = 0.2
@@ -100,12 +104,12 @@ def test_a_stream_that_never_finishes_is_no_end(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_connection_that_was_aborted_before_it_was_left_is_an_invalid_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def way(stage: Stage) -> Left:
-        session, life = await stage.opened()
+        session, life, reading = await stage.opened()
         abort(session)
         async with asyncio.timeout(DEADLINE_S):
             while life.ended_at is None:
                 await asyncio.sleep(0.001)
-        return left(session, life)
+        return left(session, life, reading)
 
     with pytest.raises(InvalidRun, match="before it was left"):
         in_place_of_released(way, monkeypatch)
@@ -113,8 +117,8 @@ def test_a_connection_that_was_aborted_before_it_was_left_is_an_invalid_run(monk
 
 def test_an_end_without_a_close_frame_is_not_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
     async def way(stage: Stage) -> Left:
-        session, life = await stage.opened()
-        found = left(session, life)
+        session, life, reading = await stage.opened()
+        found = left(session, life, reading)
         abort(session)
         return found
 
@@ -127,8 +131,8 @@ def test_an_end_without_a_close_frame_is_not_the_labs(monkeypatch: pytest.Monkey
 
 def test_a_service_that_somebody_keeps_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def way(stage: Stage) -> Left:
-        session, life = await stage.opened()
-        found = left(session, life)
+        session, life, reading = await stage.opened()
+        found = left(session, life, reading)
         found.kept.append(session._service)
         return found
 
@@ -143,3 +147,85 @@ def test_a_session_that_calls_itself_closed_while_it_stands_is_wrong(monkeypatch
     (row,) = measured(LAB, ways.RELEASED)
 
     assert (row.ok, row.is_closed) == (False, [True])
+
+
+def test_a_reader_that_is_never_woken_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its stream says of itself that it is finished."""
+
+    def finish(stream: Stream[object]) -> None:
+        stream._finished = True
+
+    monkeypatch.setattr(Stream, "finish", finish)
+
+    (row,) = measured(LAB, ways.RELEASED)
+
+    assert (row.ok, row.stream_finished, row.stream_ended_in_s) == (False, False, None)
+
+
+def test_a_client_that_says_goodbye_and_keeps_its_socket_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def way(stage: Stage) -> Left:
+        session, life, reading = await stage.opened()
+        found = left(session, life, reading)
+        connection = session._service._socket._wire._connection  # type: ignore[union-attr]
+        connection.transport.pause_reading()
+        connection.protocol.send_close(1000, "")
+        connection.send_data()
+        found.kept.append(session)
+        return found
+
+    row = in_place_of_released(way, monkeypatch)
+
+    assert (row.how, row.ok) == ("close frame", False)
+    assert (row.socket, row.socket_over_in_s) == ("close_wait", None)
+
+
+def seen(path: str = ways.RELEASED) -> Trial:
+    """Everything as it is to be, half a second after the release."""
+    stage = SimpleNamespace(variant=LAB, server=SimpleNamespace(endpoint=HURRIED))
+    life = Life(1, 0.0, ended_at=10.5, ended_s=10.5, how="close frame")
+    reading = Reading(Stream())
+    reading.ended_at = 10.5
+    found = Left(life, 10.0, reading, said=ways.SAID[path])
+    return Trial(cast("Stage", stage), path, found, kept=False, socket="none", socket_over_at=10.5)
+
+
+def test_what_every_witness_saw_in_time_is_right() -> None:
+    assert leaks._row(seen()).ok
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda trial: setattr(trial.left.life, "ended_at", 15.0),
+        lambda trial: setattr(trial.left.life, "ended_at", None),
+        lambda trial: setattr(trial.left.life, "how", "RST"),
+        lambda trial: setattr(trial.left.life, "how", "FIN"),
+        lambda trial: setattr(trial, "socket_over_at", 15.0),
+        lambda trial: setattr(trial, "socket_over_at", None),
+        lambda trial: setattr(trial.left.reading, "ended_at", 15.0),
+        lambda trial: setattr(trial.left.reading, "ended_at", None),
+        lambda trial: setattr(trial, "kept", True),
+        lambda trial: setattr(trial.left, "said", [True]),
+    ],
+)
+def test_what_one_witness_saw_late_or_otherwise_is_wrong(spoil: Callable[[Trial], None]) -> None:
+    trial = seen()
+    spoil(trial)
+
+    assert not leaks._row(trial).ok
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda trial: setattr(trial.left.life, "ended_at", 9.9),
+        lambda trial: setattr(trial.left.reading, "ended_at", 9.9),
+        lambda trial: setattr(trial, "socket_over_at", 9.9),
+    ],
+)
+def test_what_one_witness_saw_before_the_release_is_an_invalid_run(spoil: Callable[[Trial], None]) -> None:
+    trial = seen()
+    spoil(trial)
+
+    with pytest.raises(InvalidRun):
+        leaks._row(trial)

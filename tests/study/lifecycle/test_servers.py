@@ -22,9 +22,9 @@ def test_twenty_three_are_opened_told_of_and_counted_and_then_none() -> None:
             stage = Stage(up[0], LAB)
             opened = await asyncio.gather(*(stage.opened() for _ in range(23)))
             count = await asyncio.to_thread(up[0].count)
-            assert count.ports == {life.port for _, life in opened} == up[0].book.open_ports()
+            assert count.ports == {life.port for _, life, _ in opened} == up[0].book.open_ports()
             assert (len(count.ports), count.counted) == (23, 23)
-            await asyncio.gather(*(session.close() for session, _ in opened))
+            await asyncio.gather(*(session.close() for session, *_ in opened))
             await agrees(up[0])
 
             assert up[0].book.open_ports() == frozenset()

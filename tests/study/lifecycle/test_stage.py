@@ -1,14 +1,18 @@
 import asyncio
 import gc
 import time
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from lab.core.errors import InvalidRun
 from lab.live.lifecycle import LAB
+from lab.live.lifecycle.endings import ClosedHere
+from lab.live.lifecycle.stream import Stream
 from lab.study.lifecycle import servers
 from lab.study.lifecycle.book import Life
-from lab.study.lifecycle.stage import Attempt, Stage, left
+from lab.study.lifecycle.stage import Attempt, Reading, Stage, left
 from tests.study.lifecycle.scenes import DEADLINE_S, HURRIED
 
 
@@ -39,3 +43,50 @@ def test_what_is_left_holds_neither_session_nor_service_and_says_when_that_went(
             assert found.gone_at >= found.at
 
     asyncio.run(scenario())
+
+
+def ended(reading: Reading) -> bool:
+    return reading.ended_at is not None
+
+
+def play(scene: Callable[[Stream[Any], Reading], Awaitable[None]]) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            stream: Stream[Any] = Stream()
+            reading = Reading(stream)
+            stream.put("unread")
+            await reading.begin()
+            await scene(stream, reading)
+
+    asyncio.run(scenario())
+
+
+def test_a_reader_that_waits_ends_with_its_stream() -> None:
+    async def scene(stream: Stream[Any], reading: Reading) -> None:
+        assert not ended(reading)
+        stream.finish()
+        while not ended(reading):
+            await asyncio.sleep(0)
+        await reading.stop()
+
+    play(scene)
+
+
+def test_an_error_is_no_normal_end() -> None:
+    async def scene(stream: Stream[Any], reading: Reading) -> None:
+        stream.fail(lambda: ClosedHere("closed"))
+        while not reading.failed:
+            await asyncio.sleep(0)
+        assert reading.ended_at is None
+
+    play(scene)
+
+
+def test_a_reader_can_be_stopped() -> None:
+    async def scene(stream: Stream[Any], reading: Reading) -> None:
+        await reading.stop()
+        stream.finish()
+        await asyncio.sleep(0)
+        assert reading.ended_at is None
+
+    play(scene)
