@@ -95,6 +95,9 @@ class Job:
         self._over_by = 0.0
         """When nobody waits for that any more, from the close of the job's host on."""
         self._done = asyncio.Event()
+        self.verdict_taken = False
+        """Whether the transport took a verdict: the kernel then has it, and nobody is told who reads it."""
+
         self.host = self._make_host(transport, owner=self)
         """Of the job's room."""
 
@@ -250,4 +253,5 @@ class Job:
     async def _reply(self, reply: Reply) -> None:
         answer = None if reply.error is not None else Finalized(reply.verdict)
         delivered = await self.host.answer(reply.request_id, answer, reply.error)
+        self.verdict_taken |= delivered and reply.error is None
         self._do(self._machine.replied(delivered=delivered, now=self._loop.time()))

@@ -8,17 +8,18 @@ from typing import Any
 
 from lab.host import program
 from lab.host.machine.reasons import Ending
+from lab.host.programs import job
 from lab.host.protocol.messages import CloseReason, Event, SessionClosed
 from lab.host.shell.remote import RemoteSession
 from lab.host.shell.session import Session
 
 PORT = 8999
 
-closed = program.Teller.closed
+closed = job.Teller.closed
 init = RemoteSession.__init__
 
 
-def closed_and_told(self: program.Teller, session: Session, ending: Ending) -> None:
+def closed_and_told(self: job.Teller, session: Session, ending: Ending) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as side:
         side.sendto(b"closed", ("client", PORT))
     closed(self, session, ending)
@@ -39,7 +40,7 @@ def init_and_listen(self: RemoteSession, *args: Any, **named: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    program.Teller.closed = closed_and_told  # type: ignore[method-assign]
+    job.Teller.closed = closed_and_told  # type: ignore[method-assign]
     RemoteSession.__init__ = init_and_listen  # type: ignore[method-assign]
     return program.main(argv)
 
