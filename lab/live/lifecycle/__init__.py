@@ -11,6 +11,7 @@ system did wrong is kept as data (``variant``), so that one code base shows the 
     websocket   the same on websockets
     outgoing    messages that wait to be written
     socket      receives frames, and records the first end (or the last one, as published)
+    attempts    the setup and its answer; how long a session that was closed is asked for again
     service     connects, queues sends, reads; its tasks hold it, and it never holds its session
     session     LiveSession
     endpoints   four servers: the developer and the agent-platform endpoint, each with an older and a newer model

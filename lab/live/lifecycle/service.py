@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, cast
 
-from lab.live.lifecycle import endings
-from lab.live.lifecycle.endings import ClosedHere, Closure, NotConnected, Party, SessionError, WireEnded
+from lab.live.lifecycle import attempts, endings
+from lab.live.lifecycle.endings import Closure, Party, SessionError, SetupRefused, WireEnded
 from lab.live.lifecycle.outgoing import Outgoing
 from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.stream import Stream
@@ -47,7 +48,12 @@ class Service:
         self._outgoing = Outgoing()
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         self._shutting: asyncio.Task[None] | None = None
-        self._ended: Closure | None = None
+        self._reason: Callable[[], SessionError] = endings.never
+        """Makes what is said of there being no connection."""
+
+        self._closed_at: float | None = None
+        """When a connection was last closed from here, by the loop's clock."""
+
         self._released = False
         # A reader that waits is told when all of this is gone, whichever variant's way it went.
         weakref.finalize(self, self.responses.finish)
@@ -72,7 +78,7 @@ class Service:
         if self._socket is not None or self._attempt is not None:
             raise SessionError("The session is connected already.", fix="close() or resume() it.")
         self._loop = asyncio.get_running_loop()
-        attempt = self._attempt = self._start(self._open(setup))
+        attempt = self._attempt = self._start(self._try(setup))
         attempt.add_done_callback(self._attempted)
         try:
             await asyncio.wait({attempt})
@@ -107,12 +113,12 @@ class Service:
     async def close(self) -> None:
         """End the connection, or the attempt at one; what was not read is dropped. Idempotent."""
         if self._attempt is not None:
-            self._ended = self._ours()
+            self._reason = partial(endings.told, self._ours())
             self._attempt.cancel()
             await asyncio.wait({self._attempt})
         if self._socket is not None:
             self._shutting = self._start(self._shut(self._socket))
-            self._socket, self._ended = None, self._ours()
+            self._socket, self._reason = None, partial(endings.told, self._ours())
             self.responses.clear()
         if self._shutting is not None:
             await asyncio.shield(self._shutting)
@@ -127,19 +133,34 @@ class Service:
             with contextlib.suppress(RuntimeError):  # it is closed
                 self._loop.call_soon_threadsafe(self._tidy)
 
+    async def _try(self, setup: Setup) -> None:
+        """Connect; to a session that was closed a moment ago as often as its server says no for that."""
+        while not await self._opened(setup):
+            await asyncio.sleep(attempts.AGAIN_S)
+
+    async def _opened(self, setup: Setup) -> bool:
+        try:
+            await self._open(setup)
+        except SetupRefused as error:
+            closed_s = None if self._closed_at is None else self._time() - self._closed_at
+            if not attempts.settles(setup, error, closed_s):
+                raise
+            return False
+        return True
+
     async def _open(self, setup: Setup) -> None:
         made = self._wire = self._make()
         try:
             await made.open()
         except WireEnded as end:
-            raise self._refusal(end.closure) from None
+            raise attempts.refusal(setup, end.closure, self._variant) from None
         except BaseException:
             made.leave(self._variant.close_code, "")
             raise
         socket = LiveSocket(made, self._variant)
         receiving = self._start(self._receive(socket))
         try:
-            first = await self._set_up(socket, setup)
+            first = await attempts.set_up(socket, setup, self._variant)
         except BaseException:
             made.leave(self._variant.close_code, "")
             receiving.cancel()
@@ -147,30 +168,9 @@ class Service:
         self.responses.reopen()
         for message in first:
             self._take(message)
-        self._socket, self._ended, self._outgoing = socket, None, Outgoing()
+        self._socket, self._outgoing = socket, Outgoing()
         reading, writing = self._start(self._read(socket)), self._start(self._outgoing.write(socket.send))
         self._tasks = (receiving, reading, writing)
-
-    async def _set_up(self, socket: LiveSocket, setup: Setup) -> list[ServerMessage]:
-        """What came up to the setup's answer. As published, a stream that ends normally passes for one."""
-        came = []
-        with contextlib.suppress(SessionError):  # the stream tells of the same end
-            await socket.send(wire.encode(setup))
-        try:
-            async for data in socket.messages:
-                came.append(wire.parse_server(data))
-                if came[-1].setup_complete is not None:
-                    return came
-        except SessionError as error:
-            raise self._refusal(_end_of(error)) from None
-        except wire.ProtocolError as error:
-            raise SessionError(f"The server's answer to the setup is not the protocol: {error}") from None
-        if self._variant.names_setup_errors and socket.recorded is not None:
-            raise endings.refused(socket.recorded)
-        return came
-
-    def _refusal(self, closure: Closure) -> SessionError:
-        return endings.refused(closure) if self._variant.names_setup_errors else endings.unexpected(closure)
 
     async def _receive(self, socket: LiveSocket) -> None:
         try:
@@ -180,7 +180,7 @@ class Service:
             if self._variant.closes_on_release:
                 socket.leave(closing.GOING_AWAY.code, "")
                 if self._socket is socket:
-                    self._socket, self._ended = None, socket.recorded
+                    self._socket, self._reason = None, partial(endings.told, socket.recorded or self._ours())
             raise
 
     async def _read(self, socket: LiveSocket) -> None:
@@ -191,7 +191,7 @@ class Service:
                     return  # closed: what came before and was not read is dropped
                 self._take(wire.parse_server(data))
         except SessionError as error:
-            closure = _end_of(error)
+            closure = endings.closure_of(error)
             self._break(socket, closure, lambda: socket.error(closure))
         except wire.ProtocolError as error:
             what = f"What the server sent is not the protocol: {error}"
@@ -207,7 +207,7 @@ class Service:
         """Tell the reader, and end what is left of the connection."""
         self.responses.fail(error)
         if self._socket is socket:
-            self._socket, self._ended = None, closure
+            self._socket, self._reason = None, partial(endings.told, closure)
             self._shutting = self._start(self._shut(socket))
 
     async def _shut(self, socket: LiveSocket) -> None:
@@ -217,15 +217,11 @@ class Service:
         receiving, reading, writing = tasks
         writing.cancel()
         await asyncio.wait({receiving, reading, writing})
+        if socket.recorded is not None and socket.recorded.by is Party.US:
+            self._closed_at = self._time()
 
     def _why_not(self) -> SessionError:
-        if self._released:
-            return ClosedHere(
-                "The session was released.", self._ours(), fix="Hold the session for as long as you use it."
-            )
-        if self._ended is None:
-            return NotConnected("The session is not connected.", fix="connect() comes first.")
-        return endings.told(self._ended)
+        return endings.released(self._ours()) if self._released else self._reason()
 
     def _ours(self) -> Closure:
         return Closure(Party.US, self._variant.close_code)
@@ -237,14 +233,16 @@ class Service:
         task.add_done_callback(_closing.discard)
 
     def _attempted(self, attempt: "asyncio.Task[None]") -> None:
+        """Connect tells whoever called it; who reads and who sends are told here."""
         self._attempt = None
-        if not attempt.cancelled():
-            attempt.exception()  # is told by connect, unless that was cancelled
+        error = None if attempt.cancelled() else attempt.exception()
+        if isinstance(error, (SessionError, OSError)) and self._variant.names_setup_errors and not self._released:
+            self._reason = endings.again(error)
+            self.responses.reopen()
+            self.responses.fail(self._reason)
+
+    def _time(self) -> float:
+        return asyncio.get_running_loop().time()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return asyncio.get_running_loop().create_task(work)
-
-
-def _end_of(error: SessionError) -> Closure:
-    """How a connection ended of which a socket's stream tells an error."""
-    return error.closure or Closure(Party.NETWORK, endings.ABNORMAL)

@@ -4,7 +4,8 @@ import weakref
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
-from lab.live.lifecycle.endings import NotConnected
+from lab.core.errors import UsageError
+from lab.live.lifecycle import endings
 from lab.live.lifecycle.service import Service
 from lab.live.lifecycle.stream import Stream
 from lab.live.lifecycle.variant import LAB, Variant
@@ -36,9 +37,14 @@ class LiveSession:
         make: Makes its connections, such as ``lambda: WebSocketWire(url)``.
         setup: The first message of each.
         variant: Whose rules; the lab's unless the defect itself is to be seen.
+
+    Raises:
+        UsageError: the setup is none.
     """
 
     def __init__(self, make: MakeWire, setup: Setup, variant: Variant = LAB) -> None:
+        if not isinstance(setup, Setup):
+            raise UsageError(f"A session begins with a Setup, not with {_named(setup)}.", fix='Setup("models/NAME").')
         self._setup = setup
         self._service = Service(make, variant)
         if variant.closes_on_release:
@@ -70,18 +76,22 @@ class LiveSession:
             ClosedHere: it was closed or released meanwhile.
             SessionError: it is connected.
             OSError: nobody listens.
+            UsageError: the URL is none of a WebSocket.
         """
         return self._service.connect(self._setup)
 
     def resume(self, handle: str | None = None) -> Awaitable[None]:
         """Connect again to the same session, after closing the connection that there is.
 
+        A session that was closed a moment ago is still locked at its server: refused for that, it is tried again until
+        3 s after the close.
+
         Args:
             handle: Its name; the latest that the server gave if None.
 
         Raises:
             NotConnected: there is no name to resume by.
-            SessionError: as ``connect``.
+            SessionError: as ``connect``; who reads is told the same, and who sends.
         """
         named = handle or self._service.handle
         return _resume(self._service, self._setup, named)
@@ -95,7 +105,10 @@ class LiveSession:
 
         Raises:
             SessionError: how the connection ended, or that there never was one.
+            UsageError: it is no message; at the call.
         """
+        if not isinstance(message, ClientMessage):
+            raise UsageError(f"What is sent is a message, not {_named(message)}.", fix="send_text() takes text.")
         return self._service.send(message)
 
     def send_text(self, text: str) -> Awaitable[None]:
@@ -115,8 +128,12 @@ class LiveSession:
         return self.send(ToolResponse(tuple(responses)))
 
 
+def _named(what: object) -> str:
+    return "None" if what is None else f"a value of type {type(what).__name__}"
+
+
 async def _resume(service: Service, setup: Setup, handle: str | None) -> None:
     if handle is None:
-        raise NotConnected("There is nothing to resume: the server gave no handle.", fix="Ask for one in the setup.")
+        raise endings.unnamed(asked=setup.session_resumption is not None)
     await service.close()
     await service.connect(replace(setup, session_resumption=SessionResumption(handle)))
