@@ -98,7 +98,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[st
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as running:
         assert running.stdout is not None
-        printed = [running.stdout.readline().rstrip() for _ in range(5)]
+        printed = [running.stdout.readline().rstrip() for _ in range(6)]
         url = printed[-1].rpartition(" ")[2]
         with urllib.request.urlopen(url, timeout=20) as answer:
             status = json.load(answer)

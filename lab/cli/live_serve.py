@@ -94,11 +94,14 @@ def line(event: str, fields: Mapping[str, Any]) -> str | None:
 
 def _invitation(server: "Serving", host: str) -> Iterator[str]:
     """What a shell takes, and what people read, in the form of a script."""
+    from lab.live.protocol.paths import developer
+
     name = f"[{host}]" if ":" in host else host
     yield "# An unmodified google-genai program talks to this server with these two:"
     yield f"export SSL_CERT_FILE={server.authority}"
     yield f"export GOOGLE_GEMINI_BASE_URL=https://{name}:{server.port('wss')}"
-    yield f"# Clients that take plain WebSocket: ws://{name}:{server.port('ws')}"
+    yield "# Clients that take plain WebSocket:"
+    yield f"# ws://{name}:{server.port('ws')}{developer()}"
     yield f"# What it holds: curl http://{name}:{server.status_port}/status"
 
 

@@ -27,7 +27,7 @@ def serving(folder: Path, *argv: str) -> "subprocess.Popen[str]":
 def test_a_shell_can_take_what_it_prints(tmp_path: Path) -> None:
     with serving(tmp_path) as running:
         assert running.stdout is not None
-        shown = [running.stdout.readline() for _ in range(5)]
+        shown = [running.stdout.readline() for _ in range(6)]
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=20)
 

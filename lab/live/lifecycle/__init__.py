@@ -9,6 +9,7 @@ system did wrong is kept as data (``variant``), so that one code base shows the 
     stream      what came and is not read yet; ends at most once, and can be opened again
     wire        the port: a WebSocket that can be left without an event loop
     websocket   the same on websockets
+    watch       a watchdog for one connection, for whoever asks for it
     outgoing    messages that wait to be written
     socket      receives frames, and records the first end (or the last one, as published)
     attempts    the setup and its answer; how long a session that was closed is asked for again
@@ -20,7 +21,43 @@ system did wrong is kept as data (``variant``), so that one code base shows the 
     releaser    a program that lets go of its session and goes on
 """
 
+from lab.live.lifecycle.endings import (
+    ClosedByServer,
+    ClosedHere,
+    Closure,
+    ConnectionLost,
+    NotConnected,
+    Party,
+    SessionError,
+    SetupRefused,
+    UnexpectedClosure,
+)
 from lab.live.lifecycle.session import LiveSession
+from lab.live.lifecycle.stream import Stream
 from lab.live.lifecycle.variant import LAB, PUBLISHED, REPAIRED, VARIANTS, Variant
+from lab.live.lifecycle.websocket import WebSocketWire
+from lab.live.protocol.messages import SessionResumption, Setup
+from lab.live.recovery.liveness import Patience
 
-__all__ = ["LAB", "PUBLISHED", "REPAIRED", "VARIANTS", "LiveSession", "Variant"]
+__all__ = [
+    "LAB",
+    "PUBLISHED",
+    "REPAIRED",
+    "VARIANTS",
+    "ClosedByServer",
+    "ClosedHere",
+    "Closure",
+    "ConnectionLost",
+    "LiveSession",
+    "NotConnected",
+    "Party",
+    "Patience",
+    "SessionError",
+    "SessionResumption",
+    "Setup",
+    "SetupRefused",
+    "Stream",
+    "UnexpectedClosure",
+    "Variant",
+    "WebSocketWire",
+]

@@ -13,13 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidState, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidState, InvalidStatus, InvalidURI
 from websockets.protocol import State
 
+from lab.core.errors import UsageError
 from lab.live.client.link import Address
 from lab.live.client.outcomes import CONNECT_OPTIONS
 from lab.live.client.tap import TappedConnection
 from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, WireEnded
+from lab.live.lifecycle.watch import Watch
+from lab.live.protocol import closing
+from lab.live.recovery.liveness import Patience
 
 OPEN_S = 10.0
 """How long the server's part in the handshake is awaited, which is websockets' own measure."""
@@ -35,6 +39,8 @@ class WebSocketWire:
         url: ``ws://`` or ``wss://`` with a path.
         ssl: What to trust, for ``wss://``.
         connected: Told both ends' addresses, ours first, when TCP stands.
+        watch: Send pings, and end the connection where nothing answers them; None: a connection that goes silent ends
+            when its kernel gives up, or never.
     """
 
     def __init__(
@@ -43,17 +49,23 @@ class WebSocketWire:
         *,
         ssl: tls.SSLContext | None = None,
         connected: Callable[[Address, Address], None] | None = None,
+        watch: Patience | None = None,
     ) -> None:
         self._url = url
         self._ssl = ssl
-        self._ears = _Ears(connected)
+        self._watch = None if watch is None else Watch(watch)
+        self._ears = _Ears(connected, self._watch)
         self._connection: _Connection | None = None
         self._left = False
         self._thread = 0
         """The event loop's."""
 
     async def open(self) -> None:
-        """Connect. See ``Wire``."""
+        """Connect. See ``Wire``.
+
+        Raises:
+            UsageError: the URL is none of a WebSocket.
+        """
         self._thread = threading.get_ident()
         options = CONNECT_OPTIONS | {"open_timeout": OPEN_S} | ({} if self._ssl is None else {"ssl": self._ssl})
         try:
@@ -64,11 +76,15 @@ class WebSocketWire:
                 compression=None,
                 **options,
             )
+        except InvalidURI as error:
+            raise UsageError(f"{self._url!r} is no WebSocket URL: {error.msg}.", fix="ws://HOST:PORT/PATH.") from None
         except InvalidStatus as error:
             answer = error.response
             raise WireEnded(Closure(Party.SERVER, answer.status_code, answer.reason_phrase)) from error
         except (InvalidHandshake, EOFError) as error:
             raise WireEnded(Closure(Party.NETWORK, ABNORMAL, str(error))) from error
+        if self._watch is not None:
+            self._watch.begin(self._open(), self._lost)
 
     async def receive(self) -> str | bytes:
         """The next message."""
@@ -134,6 +150,13 @@ class WebSocketWire:
                     connection.send_data()
             opened.shutdown(socket.SHUT_WR)
 
+    def _lost(self, why: str) -> None:
+        """Give the connection up; its goodbye stays with the kernel, for a path that comes back in time."""
+        connection = self._open()
+        connection.lost = why
+        self.leave(closing.GOING_AWAY.code, "")
+        connection.transport.abort()
+
     def _make(self, *arguments: Any, **options: Any) -> "_Connection":
         self._connection = _Connection(self._ears, *arguments, **options)
         return self._connection
@@ -144,20 +167,27 @@ class WebSocketWire:
 
 
 class _Ears:
-    """Hears of a connection's beginning alone."""
+    """Hears of a connection's beginning, and for whoever watches it."""
 
-    def __init__(self, connected: Callable[[Address, Address], None] | None) -> None:
+    def __init__(self, connected: Callable[[Address, Address], None] | None, watch: Watch | None) -> None:
         self._connected = connected
+        self._watch = watch
 
     def connected(self, local: Address, remote: Address) -> None:
         if self._connected is not None:
             self._connected(local, remote)
 
     def heard(self, at: float) -> None:
-        pass
+        if self._watch is not None:
+            self._watch.heard(at)
 
     def pong(self, sent_at: float, at: float) -> None:
-        pass
+        if self._watch is not None:
+            self._watch.pong(sent_at, at)
+
+    def over(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
 
 
 class _Connection(TappedConnection):
@@ -165,6 +195,17 @@ class _Connection(TappedConnection):
 
     writing = False
     """Something is on its way to the transport."""
+
+    lost: str | None = None
+    """What showed its watchdog that it is."""
+
+    def __init__(self, ears: _Ears, *arguments: Any, **options: Any) -> None:
+        super().__init__(ears, *arguments, **options)
+        self._over = ears.over
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over()
+        super().connection_lost(exc)
 
     def send_data(self) -> None:
         self.writing = True
@@ -181,6 +222,10 @@ class _Connection(TappedConnection):
 
 def _ended(connection: _Connection) -> WireEnded:
     ending, wrong = connection.ending, connection.protocol.parser_exc
-    if ending.code is None and wrong is not None and not isinstance(wrong, EOFError):
+    if ending.code is not None:
+        return WireEnded(Closure(Party(ending.by), ending.code, ending.reason))
+    if connection.lost is not None:
+        return WireEnded(Closure(Party.NETWORK, ABNORMAL, connection.lost))
+    if wrong is not None and not isinstance(wrong, EOFError):
         return WireEnded(Closure(Party.NETWORK, ABNORMAL, str(wrong)))  # it was no frame; the answer to it is no close
-    return WireEnded(Closure(Party(ending.by), ABNORMAL if ending.code is None else ending.code, ending.reason))
+    return WireEnded(Closure(Party(ending.by), ABNORMAL, ending.error or ""))

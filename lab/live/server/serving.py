@@ -41,6 +41,8 @@ MOST_MESSAGE = 4 * 2**20
 """Octets of a message; a longer one is refused with 1009 before it is read. gRPC's own limit, which the real service's
 front end is built on; what the service does was not seen."""
 
+NO_SERVICE = f"No session service under this path. A client with an API key asks for {paths.developer()}\n"
+
 FAREWELL_S = 0.5
 """How long the clients' answers are awaited when the server ends."""
 
@@ -170,7 +172,7 @@ class Serving:
         """Upgrade, or answer with an HTTP status."""
         door.opened(connection.remote_address)
         if paths.find(request.path) is None:
-            return connection.respond(HTTPStatus.NOT_FOUND, "No session service under this path.\n")
+            return connection.respond(HTTPStatus.NOT_FOUND, NO_SERVICE)
         if not self.shell.house.admits():
             return connection.respond(HTTPStatus.TOO_MANY_REQUESTS, closing.EXHAUSTED.reason + "\n")
         return None

@@ -4,20 +4,24 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-from websockets.http11 import Request
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from lab.live.lifecycle import websocket
-from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, WireEnded
+from lab.core.errors import UsageError
+from lab.live.lifecycle import LiveSession, websocket
+from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, SetupRefused, WireEnded, told
 from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
 from lab.live.lifecycle.websocket import WebSocketWire
-from lab.live.protocol import wire
+from lab.live.protocol import paths, wire
 from lab.live.protocol.messages import RealtimeInput, Setup
 from lab.live.server.certificates import authority, server_context
 from tests.live.lifecycle.scenes import DEADLINE_S, TURNS, noting, play, until
@@ -40,8 +44,8 @@ async def ending(made: WebSocketWire) -> Closure:
 
 
 @contextlib.asynccontextmanager
-async def raw_server(says: bytes = b"") -> AsyncIterator[str]:
-    """A server that upgrades, says these octets, and reads no more."""
+async def raw_server(says: bytes = b"", *, reset: bool = False) -> AsyncIterator[str]:
+    """A server that upgrades, says these octets, and reads no more; or resets the connection then."""
     kept: list[asyncio.Transport] = []
 
     async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,11 +58,19 @@ async def raw_server(says: bytes = b"") -> AsyncIterator[str]:
         assert isinstance(writer.transport, asyncio.Transport)
         writer.transport.pause_reading()
         kept.append(writer.transport)
+        if reset:
+            opened = writer.transport.get_extra_info("socket")
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
 
     async with asyncio.timeout(4 * DEADLINE_S), await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         for transport in kept:
             transport.abort()
+
+
+async def _nothing(_: ServerConnection) -> None:
+    pass
 
 
 def test_a_close_of_ours_is_ours_although_the_server_answers_it() -> None:
@@ -118,6 +130,48 @@ def test_an_end_without_a_close_frame_is_the_networks() -> None:
         assert await ending(await opened(url, VANISH)) == Closure(Party.NETWORK, ABNORMAL)
 
     play(scene)
+
+
+def test_a_connection_that_is_lost_is_told_with_the_kernels_reason() -> None:
+    async def scenario() -> None:
+        async with raw_server(reset=True) as url:
+            made = WebSocketWire(url)
+            await made.open()
+            ended = await ending(made)
+
+        assert ended == Closure(Party.NETWORK, ABNORMAL, "ECONNRESET")
+        assert "without a close frame: ECONNRESET." in str(told(ended))
+
+    asyncio.run(scenario())
+
+
+def test_a_path_that_nobody_serves_is_told_with_the_path_that_is() -> None:
+    def answer(connection: ServerConnection, _: Request) -> Response:
+        return connection.respond(HTTPStatus.NOT_FOUND, "")
+
+    async def scenario() -> None:
+        async with serve(_nothing, "127.0.0.1", 0, process_request=answer) as server:
+            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+            session = LiveSession(lambda: WebSocketWire(url), Setup("m"))
+            with pytest.raises(SetupRefused) as refused:
+                await session.connect()
+
+        assert "404" in refused.value.message
+        assert paths.developer() in (refused.value.fix or "")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8765/ws", "127.0.0.1:8765", "ws://"])
+def test_what_is_no_url_of_a_websocket_is_an_error_in_words(url: str) -> None:
+    async def scenario() -> None:
+        session = LiveSession(lambda: WebSocketWire(url), Setup("m"))
+        with pytest.raises(UsageError, match="is no WebSocket URL") as told:
+            await session.connect()
+
+        assert "Fix: ws://HOST:PORT/PATH" in str(told.value)
+
+    asyncio.run(scenario())
 
 
 def test_left_without_waiting_it_is_ours() -> None:

@@ -80,11 +80,13 @@ def test_every_path_that_clients_ask_for_is_served(path: str) -> None:
     asyncio.run(scenario())
 
 
-def test_no_other_path_is() -> None:
+def test_no_other_path_is_and_the_answer_names_one_that_is() -> None:
     async def scenario() -> None:
         async with served() as server:
-            with pytest.raises(InvalidStatus, match="404"):
+            with pytest.raises(InvalidStatus, match="404") as refused:
                 await connect(url(server, "/chat"))
+
+            assert developer() in refused.value.response.body.decode()
 
     asyncio.run(scenario())
 
