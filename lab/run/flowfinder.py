@@ -40,9 +40,15 @@ def wait_for_listener(node: Node, process: Process, port: int, patience: Patienc
     if patience.until(look, LISTEN_TIMEOUT_S) is None:
         others = ", ".join(sorted({str(s.local if not reachable(s) else s.local.port) for s in listeners(node)}))
         seen = f"it listens on {others}" if others else "it listens on no port at all"
+        alone = any(s.local.port == port for s in listeners(node))
+        fix = (
+            "let the server listen on 0.0.0.0, or :: with --ipv6; its loopback address is reached by nobody else"
+            if alone
+            else "give --port the port on which the server accepts connections from other hosts"
+        )
         raise UsageError(
             f"The server runs, but after {LISTEN_TIMEOUT_S:g} s nobody listens on TCP port {port}; {seen}.",
-            fix="give --port the port on which the server accepts connections from other hosts",
+            fix=fix,
         )
 
 

@@ -54,6 +54,13 @@ def test_a_server_that_listens_elsewhere_is_told_where() -> None:
         wait_for_listener(node, FakeProcess(), PORT, Clock().patience())
 
 
+def test_a_server_that_listens_on_its_loopback_address_is_told_to_listen_on_all() -> None:
+    node = FakeNode(name="server", socks=[listener(PORT, "127.0.0.1")])
+
+    with pytest.raises(UsageError, match=r"Fix: let the server listen on 0\.0\.0\.0, or :: with --ipv6"):
+        wait_for_listener(node, FakeProcess(), PORT, Clock().patience())
+
+
 def test_a_server_that_listens_nowhere_is_told_so() -> None:
     with pytest.raises(UsageError, match="no port at all"):
         wait_for_listener(FakeNode(name="server"), FakeProcess(), PORT, Clock().patience())
