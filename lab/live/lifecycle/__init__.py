@@ -19,6 +19,7 @@ system did wrong is kept as data (``variant``), so that one code base shows the 
     peer        a server that ends a session as it is told, for the table of close codes
     leaver      a program that ends with its sessions open
     releaser    a program that lets go of its session and goes on
+    holder      a program that holds its session and does as it is told
 """
 
 from lab.live.lifecycle.endings import (

@@ -64,7 +64,8 @@ def settles(setup: Setup, error: SetupRefused, closed_s: float | None) -> bool:
     Args:
         setup: What it refused.
         error: The refusal.
-        closed_s: How long ago a connection was closed from here; None: never.
+        closed_s: How long ago it answered a close of ours; None: it never did. One that has not seen the close holds
+            the session for as long as it takes the connection for alive, which is no moment.
     """
     locked = error.closure is not None and error.closure.code == closing.INTERNAL_ERROR.code
     return locked and _resumes(setup) and closed_s is not None and closed_s < SETTLES_S

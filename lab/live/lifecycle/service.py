@@ -52,7 +52,7 @@ class Service:
         """Makes what is said of there being no connection."""
 
         self._closed_at: float | None = None
-        """When a connection was last closed from here, by the loop's clock."""
+        """When the server last answered a close of ours, by the loop's clock."""
 
         self._released = False
         # A reader that waits is told when all of this is gone, whichever variant's way it went.
@@ -217,7 +217,7 @@ class Service:
         receiving, reading, writing = tasks
         writing.cancel()
         await asyncio.wait({receiving, reading, writing})
-        if socket.recorded is not None and socket.recorded.by is Party.US:
+        if socket.answered and socket.recorded is not None and socket.recorded.by is Party.US:
             self._closed_at = self._time()
 
     def _why_not(self) -> SessionError:

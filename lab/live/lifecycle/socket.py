@@ -6,7 +6,7 @@ over the first, and whichever of the two finishes the stream first decides what 
 """
 
 from lab.live.lifecycle import endings
-from lab.live.lifecycle.endings import Closure, Party, SessionError, WireEnded
+from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, SessionError, WireEnded
 from lab.live.lifecycle.stream import Stream
 from lab.live.lifecycle.variant import Variant
 from lab.live.lifecycle.wire import Wire
@@ -27,6 +27,10 @@ class LiveSocket:
         self.messages: Stream[str | bytes] = Stream()
         self.recorded: Closure | None = None
         """How it ended; None while it stands."""
+
+        self.answered = False
+        """Whether a close frame of the server's came."""
+
         self._wire = wire
         self._variant = variant
 
@@ -36,6 +40,7 @@ class LiveSocket:
             try:
                 data = await self._wire.receive()
             except WireEnded as end:
+                self.answered = end.closure.code != ABNORMAL
                 await self._end(end.closure)
                 return
             if isinstance(data, bytes) or self._variant.reads_text_frames:

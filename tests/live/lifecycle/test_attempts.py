@@ -10,6 +10,7 @@ import pytest
 from lab.core.errors import UsageError
 from lab.live.lifecycle import LAB, REPAIRED, LiveSession, attempts
 from lab.live.lifecycle.endings import (
+    ABNORMAL,
     ClosedHere,
     Closure,
     NotConnected,
@@ -30,6 +31,14 @@ def saying(closure: Closure) -> Told:
     told = Told()
     told.coming.put_nowait(closure)
     return told
+
+
+class Dark(Told):
+    """A wire on a path that goes dark: nobody answers its close."""
+
+    async def cancel(self, code: int, _: str) -> None:
+        self.codes.append(code)
+        self.coming.put_nowait(Closure(Party.US, ABNORMAL))
 
 
 class Nobody(Told):
@@ -93,6 +102,20 @@ def test_a_session_that_stays_locked_is_refused_with_what_to_do(monkeypatch: pyt
         await session.close()
         with pytest.raises(SetupRefused, match=r"Fix: resume\(\) again later"):
             await session.resume()
+
+    play(scene)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_server_that_did_not_answer_the_close_is_not_waited_for() -> None:
+    """It has not seen it, and holds the session for as long as it takes the connection for alive."""
+
+    async def scene() -> None:
+        session = made(LAB, Dark(READY, name("h")), saying(LOCKED), Told(READY))
+        await session.connect()
+        await session.close()
+        with pytest.raises(SetupRefused, match=r"Fix: resume\(\) again later"):
+            await session.resume("h")
 
     play(scene)
 

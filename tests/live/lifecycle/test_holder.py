@@ -1,0 +1,40 @@
+"""A program that holds a session, and says what comes of what it does with it."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from tests.live.lifecycle.scenes import noting
+
+DEADLINE_S = 20.0
+SAID = ("connected", "asked", "sent", "asked", "closed", "asked", "failed")
+
+
+async def heard(program: asyncio.subprocess.Process) -> dict[str, Any]:
+    assert program.stdout is not None
+    said: dict[str, Any] = json.loads(await program.stdout.readline())
+    return said
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_it_does_what_it_is_told_and_says_what_came_of_it(watch: bool) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S), noting() as (url, codes):
+            program = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "lab.live.lifecycle.holder", json.dumps({"url": url, "watch": watch})),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert program.stdin is not None
+            program.stdin.write(b"send\nclose\nresume\n")
+            came = [await heard(program) for _ in range(7)]
+            assert [one["event"] for one in came] == list(SAID)
+            assert came[-1]["kind"] == "NotConnected", "this server gives no handle"
+            assert await codes.get() == 1000
+            await program.communicate(b"")
+            assert program.returncode == 0
+
+    asyncio.run(scenario())
