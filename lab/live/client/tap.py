@@ -17,6 +17,10 @@ from lab.live.client.kernel import Acknowledgements, look
 from lab.live.client.link import Address, Ears, Ending
 from lab.programs.report import errno_name
 
+LINGER_S = 0.5
+"""How long TCP's end is awaited after a close frame of the server's. It comes a round trip later, unless the server
+keeps TCP open or its FIN is lost: then TCP is ended from here, since websockets tells of an end when TCP is over."""
+
 
 class TappedConnection(ClientConnection):
     """A connection that is listened to.
@@ -32,6 +36,7 @@ class TappedConnection(ClientConnection):
         self._pings: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._acknowledgements = Acknowledgements()
+        self._lingering: asyncio.TimerHandle | None = None
         self._lost_by: Exception | None = None
         self._stands = False
         self.aborted = False
@@ -47,6 +52,8 @@ class TappedConnection(ClientConnection):
         """Octets came."""
         self._ears.heard(time.monotonic())
         super().data_received(data)
+        if self.protocol.close_rcvd_then_sent and self._lingering is None:
+            self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
 
     async def ping_behind(self, asked_at: float) -> None:
         """Send a ping; its pong is told in the background, with this instant.
@@ -89,6 +96,8 @@ class TappedConnection(ClientConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport is gone."""
         self._lost_by = exc
+        if self._lingering is not None:
+            self._lingering.cancel()
         super().connection_lost(exc)
 
     async def _await_pong(self, pong: Awaitable[float], asked_at: float) -> None:

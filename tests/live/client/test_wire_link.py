@@ -3,8 +3,10 @@ import time
 
 import pytest
 
-from lab.live.client.link import Address, Failed, Phase, Refused
+from lab.live.client import tap
+from lab.live.client.link import Address, Ending, Failed, Phase, Refused
 from lab.live.client.wire_link import WireLink
+from lab.live.lifecycle.peer import peer, say
 from lab.live.protocol.messages import RealtimeInput, SessionResumption, Setup
 from tests.live.client.fake import FakeServer, serving
 
@@ -59,6 +61,27 @@ def test_a_close_during_the_setup_is_a_refusal_with_its_code_and_reason() -> Non
 
             assert (refused.value.code, refused.value.reason) == (1011, "Internal error encountered.")
             assert refused.value.phase is Phase.SETUP
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("in_setup", [True, False], ids=["in the setup", "later"])
+def test_a_servers_close_is_told_although_it_keeps_tcp_open(in_setup: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tap, "LINGER_S", 0.05)
+
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S), peer() as url:
+            link = WireLink(url, Ears())
+            if in_setup:
+                with pytest.raises(Refused) as refused:
+                    await link.connect(Setup(say(1011)))
+                assert (refused.value.code, refused.value.phase) == (1011, Phase.SETUP)
+            else:
+                await link.connect(SETUP)
+                link.send(RealtimeInput(text=say(1011)))
+                async for _ in link:
+                    pass
+                assert link.ending == Ending(1011, "as told", "server")
 
     asyncio.run(scenario())
 
