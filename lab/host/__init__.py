@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from lab.host.protocol import messages
     from lab.host.shell import transport, websocket
     from lab.host.shell.agent import ScriptedAgent
+    from lab.host.shell.failures import NotTold, RequestFailed
     from lab.host.shell.host import SessionHost
     from lab.host.shell.job import Job
-    from lab.host.shell.remote import NotTold, RemoteSession, RequestFailed
+    from lab.host.shell.remote import RemoteSession
     from lab.host.shell.session import BaseSession, Listener, Session
     from lab.host.shell.simulator import Simulation, simulate, spoken
 
@@ -40,9 +41,10 @@ _PLACES = {
     "lab.host.machine.reasons": ("EndCause", "Ending"),
     "lab.host.machine.remote": ("Watch",),
     "lab.host.shell.agent": ("ScriptedAgent",),
+    "lab.host.shell.failures": ("NotTold", "RequestFailed"),
     "lab.host.shell.host": ("SessionHost",),
     "lab.host.shell.job": ("Job",),
-    "lab.host.shell.remote": ("NotTold", "RemoteSession", "RequestFailed"),
+    "lab.host.shell.remote": ("RemoteSession",),
     "lab.host.shell.session": ("BaseSession", "Listener", "Session"),
     "lab.host.shell.simulator": ("Simulation", "simulate", "spoken"),
 }

@@ -27,8 +27,9 @@ from lab.host.protocol.messages import (
 )
 from lab.host.shell import transport
 from lab.host.shell.agent import ScriptedAgent
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import SessionHost
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import StreamTransport
 from tests.engines import do_without
 

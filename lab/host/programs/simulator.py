@@ -36,7 +36,8 @@ from lab.host.protocol.messages import (
     Verdict,
 )
 from lab.host.shell import transport, websocket
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.failures import RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.simulator import Simulation, simulate, spoken
 from lab.host.shell.transport import Transport
 from lab.host.typed import typed

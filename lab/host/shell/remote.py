@@ -29,6 +29,7 @@ from lab.host.protocol.messages import (
     Verdict,
 )
 from lab.host.shell.alarm import Alarm
+from lab.host.shell.failures import NotTold, RequestFailed
 from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
 
@@ -36,38 +37,6 @@ Wanted = TypeVar("Wanted")
 
 CLOSE_S = 3.0
 """How long a close may wait for a path that takes nothing; as long as a host drains."""
-
-
-class RequestFailed(Exception):
-    """A request that has no answer.
-
-    Args:
-        outcome: How it ended.
-        why: The host's error, or the remote's own word.
-    """
-
-    def __init__(self, outcome: Outcome, why: str) -> None:
-        super().__init__(outcome, why)
-        self.outcome = outcome
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"The request was {self.outcome.value}: {self.why}"
-
-
-class NotTold(Exception):
-    """The transport ended, and nobody had told the session's end.
-
-    Args:
-        why: How it ended.
-    """
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"The session's end was not told before the transport's: {self.why}"
 
 
 class RemoteSession:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from lab.host.machine.commands import Outcome
 from lab.host.protocol.messages import ChatRole, RunResult, SessionClosed, Verdict
-from lab.host.shell.remote import NotTold, RemoteSession, RequestFailed
+from lab.host.shell.failures import NotTold, RequestFailed
+from lab.host.shell.remote import RemoteSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from lab.host.protocol.codec import Codec
 from lab.host.protocol.messages import Answer, Ask, EventBody, Verdict
 from lab.host.shell import transport as tcp
 from lab.host.shell import websocket
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.job import Job
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import Transport
 from lab.host.tables.transports import Wrap, as_it_is
 

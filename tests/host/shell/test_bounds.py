@@ -27,9 +27,10 @@ from lab.host.protocol.messages import (
     Verdict,
 )
 from lab.host.shell.agent import ScriptedAgent
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import SessionHost
 from lab.host.shell.job import Job
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from tests.host.shell.leaping import Loop, Slow, play
 from tests.host.shell.pairs import stream
 

@@ -36,8 +36,9 @@ from lab.host.protocol.messages import (
     said,
 )
 from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import NO_JOB, SessionHost
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
 from tests.host.shell.pairs import CARRIERS, hosted, play, raw, stop_reading, until
 

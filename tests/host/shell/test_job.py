@@ -15,8 +15,9 @@ from lab.host.machine.reasons import EndCause
 from lab.host.machine.states import JobState
 from lab.host.protocol.messages import CloseReason, ErrorTold, FinalizeSimulation, Request, SessionClosed, Verdict
 from lab.host.shell.agent import ScriptedAgent
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.job import Job
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import Transport
 from lab.host.tables.stage import Carrier
 from tests.host.shell.pairs import CARRIERS, SOON_S, play, stop_reading, stream, until

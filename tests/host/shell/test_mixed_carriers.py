@@ -6,8 +6,9 @@ import pytest
 
 from lab.host.protocol.messages import FinalizeSimulation, Ping
 from lab.host.shell import transport, websocket
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import SessionHost
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import Transport
 from lab.host.shell.websocket import NotWebSocket
 from lab.host.tables.stage import LOOPBACK

@@ -25,7 +25,8 @@ from lab.host.protocol.messages import (
     said,
 )
 from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
-from lab.host.shell.remote import NotTold, RemoteSession, RequestFailed
+from lab.host.shell.failures import NotTold, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
 from tests.host.shell.pairs import CARRIERS, hosted, play, raw, until
 

@@ -11,8 +11,9 @@ from lab.core.errors import UsageError
 from lab.host.protocol.errors import FrameTooLong, FrameTruncated, NoMessage
 from lab.host.protocol.framing import MOST, frame
 from lab.host.protocol.messages import AudioInput, ErrorTold, Event, Ping, Pong, Request, Response
+from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import SessionHost
-from lab.host.shell.remote import RemoteSession, RequestFailed
+from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import TransportClosed
 from lab.host.tables.stage import WEBSOCKET, Carrier
 from tests.host.shell.pairs import CARRIERS, play, raw, stop_reading, stream, until
