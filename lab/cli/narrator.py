@@ -21,6 +21,9 @@ KIND_NAMES = {
 }
 
 
+_DOES = {"close": "closes its socket", "exit": "exits"}
+"""Signs of which only the program knows whether they come of the loss."""
+
 _PLACES = {"netns": "namespaces of their own", "docker": "containers"}
 
 
@@ -67,7 +70,8 @@ class Narrator:
                 self._say(seen.at, "client  tries a new connection on the same path")
             case "noticed":
                 error = f": {seen.detail['errno']}" if seen.detail.get("errno") else ""
-                self._say(seen.at, f"{seen.source:<6}  program is told{error}")
+                by = str(seen.detail.get("by"))
+                self._say(seen.at, f"{seen.source:<6}  program {_DOES.get(by, 'is told')}{error}")
             case "reconnected":
                 passed = "passed: only the old one is dark" if seen.detail["connected"] else "was lost too"
                 self._say(None, f"The new connection {passed}.")
@@ -90,7 +94,8 @@ class Narrator:
             self._gone.add(end.name)
             due = end.forecast.due(end.sent_at)
             beside = "" if due is None else f"   predicted {self._since(due[0]):.2f} to {self._since(due[1]):.2f}"
-            self._say(end.seen.gone_at, f"{end.name:<6}  kernel gives up{beside}", style="bold")
+            ended = "orphan is gone" if end.let_go else f"kernel gives up{beside}"
+            self._say(end.seen.gone_at, f"{end.name:<6}  {ended}", style="bold")
 
     def _copy(self, end: "EndWatch", number: int) -> str:
         copies = end.forecast.sending.copy_times

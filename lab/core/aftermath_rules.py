@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.core.giveup_minisock import fin_wait_2_waits, synack_retries, synack_wait
 from lab.core.giveup_probe import keepalive_timer, window_probe_timer
@@ -29,6 +29,9 @@ class Observed:
 
     tolerance_s: float = 0.02
     """How late after the fact ``death_s`` may have been read: the sampling interval, or a poll's wake-up."""
+
+    closed_s: float | None = None
+    """When the program closed the socket; its expiries had another bound until then. None: before anything was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,12 @@ def _retransmission_rule(situation: Situation, observed: Observed) -> Rule:
             most_s += window_s(timer.first_waits[0], hz)[1]
         return (0.0, math.inf) if situation.writes_on else (least_s, most_s)
 
+    held = None if observed.closed_s is None else data_timers(replace(situation, orphan=False))[0]
+
     def past_bound_s(expiries: Sequence[float]) -> float:
-        return timer.past_bound(len(expiries) - 1, (expiries[-1] - stamp_s) * hz) / hz
+        early = held is not None and observed.closed_s is not None and expiries[-1] <= observed.closed_s
+        ruling = held if held is not None and early else timer
+        return ruling.past_bound(len(expiries) - 1, (expiries[-1] - stamp_s) * hz) / hz
 
     return Rule(expiries, wait_s, past_bound_s, origin_s, stamp_s)
 

@@ -9,7 +9,8 @@ HEAD = """\
 
 Written by `pytest lab/ --lab-table docs/experiments.md`; `make table` does it. Times are seconds from the cut. The
 prediction was made before the cut, from settings, socket options and measured RTT; it is shown counted from the first
-lost send, or the last packet received, which only the run itself knows.
+lost send, or the last packet received, which only the run itself knows. Of a socket that its program closes in the dark
+it is the orphan's end that is shown, and the copies after the close.
 
 {machine}
 
@@ -36,12 +37,21 @@ def _rows(name: str, record: Record) -> Iterator[str]:
         ("client", record.prediction.client, record.observation.client),
         ("server", record.prediction.server, record.observation.server),
     )
-    telling = [end for end in ends if end[1].branch is not None and (end[1].branch.window_s or end[2].gave_up_s)]
+    telling = [
+        end
+        for end in ends
+        if end[1].branch is not None and (end[1].branch.window_s or end[2].gave_up_s or end[1].orphan)
+    ]
     for end, prediction, seen in telling or ends[:1]:
         yield f"| {test} | {end} | {' | '.join(_cells(prediction, seen, record))} | {record.outcome.value} |"
 
 
 def _cells(prediction: EndPrediction, seen: EndObservation, record: Record) -> tuple[str, ...]:
+    orphan = seen.orphan
+    if prediction.orphan is not None and orphan is not None:
+        gone = f"not within {record.horizon_s or 0:.1f}" if orphan.gone_s is None else f"{orphan.gone_s:.3f}"
+        said = (prediction.orphan.cause.value, _window(prediction.orphan))
+        return (*said, gone, _copies(prediction.orphan), str(orphan.copies))
     branch = prediction.branch
     cause = "" if branch is None else branch.cause.value
     return (cause, _window(branch), _observed(seen, record), _copies(branch), str(seen.copies))

@@ -1,9 +1,12 @@
 """Question: how long does a kernel keep a socket that its program has closed?
 
-Topology: client, router, server in a row; one end closes into the hole, or the client's close was acknowledged before.
+Topology: client, router, server in a row; one end closes into the hole, or the client's close was acknowledged before;
+or a program closes in the dark at an instant that was not known before the cut.
 
 Prediction: FIN_WAIT1 and LAST_ACK by ``tcp_orphan_retries``, a duration like ``tcp_retries2``; its default 0 counts as
 8, but only while the RTO is below its maximum. FIN_WAIT2 by ``tcp_fin_timeout``. Nobody is told: no program is left.
+A close whose instant nobody knew: the same, as long as it comes before that bound; after it the socket ends at its next
+expiry.
 
 Look at: ``observation.client.copy_classes``; the socket's samples in ``timeline.jsonl``.
 """
@@ -83,3 +86,39 @@ def test_fin_wait_2(spec: RunSpec, record: Record) -> None:
     end = record.observation.client
     assert end.cause is Cause.FIN_TIMEOUT, spec.name
     assert end.copies == 0
+
+
+def unforeseen(close_s: float, *, send_s: float | None = 0.05, orphan_retries: int = 0, **changes: object) -> RunSpec:
+    """The client closes so long after the cut, and the run was not told that it would."""
+    sends = () if send_s is None else (Action(send_s, "client", "send"),)
+    fields: dict[str, object] = {
+        "actions": (*sends, Action(close_s, "client", "close")),
+        "sysctls": sysctls({"orphan_retries": orphan_retries}),
+        "watch_s": 10.0,
+        **changes,
+    }
+    return one_send(**fields)
+
+
+UNFORESEEN = {
+    "with-the-data": unforeseen(0.06, writes_on=True),
+    "before-the-probe": unforeseen(0.2, writes_on=True),
+    "in-the-ladder": unforeseen(1.5),
+    "in-the-ladder-8": unforeseen(1.5, orphan_retries=8, sysctls=sysctls({"orphan_retries": 8, "retries2": 10})),
+    "past-the-bound": unforeseen(4.5),
+    "past-every-copy": unforeseen(6.4),
+    "nothing-in-flight": unforeseen(1.5, send_s=None),
+    "user-timeout": unforeseen(1.5, client=quiet_client("--user-timeout", "4")),
+}
+
+
+@pytest.mark.parametrize("spec", each(UNFORESEEN))
+def test_a_close_that_nobody_foresaw(spec: RunSpec, record: Record) -> None:
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    client, said = record.observation.client, record.prediction.client
+    assert client.orphan is not None, spec.name
+    assert said.orphan is not None
+    assert said.orphan.window_s is not None
+    assert client.orphan.gone_s is not None
+    assert client.orphan.cause is said.orphan.cause
+    assert {"client-orphan", "client-orphan-rule", "client-copies"} <= {check.name for check in record.checks}

@@ -9,6 +9,9 @@ from lab.core.fault import Cut
 from lab.report.record import Branch, Cause, EndObservation, Outcome, Record
 from lab.report.units import seconds, window
 
+_LATE_S = 0.02
+"""How far past its window an end may be and not be overdue: what a death is dated to."""
+
 
 def doubts(record: Record) -> tuple[str, ...]:
     """Sentences on what contradicts a confirmation; none where the outcome is another one, or nothing does."""
@@ -17,13 +20,13 @@ def doubts(record: Record) -> tuple[str, ...]:
     client, server = record.observation.client, record.observation.server
     return tuple(_of_run(record)) + tuple(
         f"{end}: {sentence}"
-        for end, branch, seen, peer in (
-            ("client", record.prediction.client.branch, client, server),
-            ("server", record.prediction.server.branch, server, client),
+        for end, said, seen, peer in (
+            ("client", record.prediction.client, client, server),
+            ("server", record.prediction.server, server, client),
         )
         if not _reset_after_heal(seen, peer, record.fault.healed_s)
         if not _reset_by_the_open_way(end, seen, record)
-        for sentence in _of_end(branch, seen, record)
+        for sentence in (*_of_end(said.branch, seen, record), *_of_orphan(said.orphan, seen, record))
     )
 
 
@@ -58,11 +61,27 @@ def _of_end(branch: Branch | None, seen: EndObservation, record: Record) -> Iter
     missed = branch.window_s is not None and record.horizon_s is not None and branch.window_s[1] <= record.horizon_s
     if seen.gave_up_s is None and seen.recovered_s is None and seen.closed_s is None and missed:
         yield f"did not give up, predicted {window(branch.window_s)}"
-    if branch.copies is not None and seen.copies is not None:
+    sent = seen.copies_until_closed
+    if branch.copies is not None and sent is not None:
         low, high = branch.copies
         # Fewer copies are no contradiction while the end still lives: more may come.
-        if seen.copies > high or (seen.gave_up_s is not None and seen.copies < low):
-            yield f"{seen.copies} copies, predicted {low} to {high}"
+        if sent > high or (seen.gave_up_s is not None and sent < low):
+            yield f"{sent} copies, predicted {low} to {high}"
+
+
+def _of_orphan(branch: Branch | None, seen: EndObservation, record: Record) -> Iterator[str]:
+    """What contradicts the prediction of a socket that its program closed."""
+    orphan, horizon_s = seen.orphan, record.horizon_s
+    if branch is None or branch.window_s is None or orphan is None:
+        return
+    if orphan.gone_s is None:
+        if horizon_s is not None and branch.window_s[1] <= horizon_s - _LATE_S:
+            yield f"its orphan was still there at the end, predicted to go {window(branch.window_s)}"
+        return
+    if not _within(orphan.gone_s, branch.window_s, orphan.gone_within_s or 0.0):
+        yield f"its orphan was gone at {seconds(orphan.gone_s)}, predicted {window(branch.window_s)}"
+    if orphan.cause is not None and orphan.cause is not branch.cause:
+        yield f"its orphan ended by {orphan.cause.value}, predicted {branch.cause.value}"
 
 
 def _reset_after_heal(seen: EndObservation, peer: EndObservation, healed_s: float | None) -> bool:

@@ -23,7 +23,7 @@ from lab.report.figure_style import (
     VERMILION,
 )
 from lab.report.lanes import Lane
-from lab.report.record import Branch, EndObservation, Record
+from lab.report.record import EndObservation, NoticedBy, Record
 from lab.report.units import copies, seconds, window
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _words(axes: "Axes", lane: Lane, top: float, record: Record) -> None:
         row,
         "outside: kernel and program not observed"
         if lane.outside
-        else _said(lane.predicted, healed=record.fault.healed_at is not None),
+        else _said(lane, healed=record.fault.healed_at is not None),
         transform=beside,
         va="center",
         ha="right",
@@ -96,14 +96,22 @@ def _words(axes: "Axes", lane: Lane, top: float, record: Record) -> None:
         axes.text(-0.012, top + row, word, transform=beside, va="center", ha="right", color=GREY)
 
 
-def _said(branch: Branch | None, *, healed: bool) -> str:
+def _said(lane: Lane, *, healed: bool) -> str:
+    branch = lane.predicted
     if branch is None:
         return "no prediction applied"
     after = "" if branch.copies is None else f", {copies(branch.copies)}"
     if branch.window_s is None:
-        return f"predicted: never gives up{after}"
+        return f"predicted{' if left open' if lane.closed else ''}: never gives up{after}"
     # The model knows of no heal: a healed flow's prediction is what the heal averts.
     said = "predicted without the heal" if healed else "predicted"
+    if lane.closed:
+        ends = f"{window(branch.window_s)} ({branch.cause.value})"
+        return (
+            f"predicted of the orphan: gone at {ends}{after}"
+            if lane.of_orphan
+            else f"predicted if left open: {ends}{after}"
+        )
     return f"{said}: gives up at {window(branch.window_s)} ({branch.cause.value}){after}"
 
 
@@ -141,6 +149,8 @@ def _kernel(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Record
         words = f"gave up at {seconds(seen.gave_up_s)}{_brackets(_how(seen))}{_after(seen)}"
         _line(axes, seen.gave_up_s, (label - 8, end), VERMILION, f"{lane.end}-gave-up")
         _label(axes, axis, seen.gave_up_s, label, words, lane)
+    elif lane.closed and seen.closed_s is not None:
+        _closed(axes, lane, seen.closed_s, (label, end), axis)
     elif seen.recovered_s is not None:
         words = f"acknowledged again at {seconds(seen.recovered_s)}{_after(seen)}"
         _line(axes, seen.recovered_s, (label - 8, end), GREEN, f"{lane.end}-recovered")
@@ -153,11 +163,29 @@ def _kernel(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Record
         _label(axes, axis, record.horizon_s, label, f"no give-up while watched{_after(seen)}", lane, aside=True)
 
 
+def _closed(axes: "Axes", lane: Lane, closed_s: float, rows: tuple[float, float], axis: TimeAxis) -> None:
+    """The end of an orphan, or the close where none was seen."""
+    orphan = lane.seen.orphan
+    if orphan is None or orphan.gone_s is None:
+        still = "" if orphan is None else ", the orphan there to the end"
+        _label(axes, axis, closed_s, rows[0], f"closed by its program{still}", lane)
+        return
+    cause = [] if orphan.cause is None else [orphan.cause.value]
+    after = "" if orphan.copies is None else f", {copies(orphan.copies)} after the close"
+    _line(axes, orphan.gone_s, (rows[0] - 8, rows[1]), VERMILION, f"{lane.end}-orphan-gone")
+    _label(
+        axes, axis, orphan.gone_s, rows[0], f"orphan gone at {seconds(orphan.gone_s)}{_brackets(cause)}{after}", lane
+    )
+
+
 def _program(axes: "Axes", lane: Lane, top: float, axis: TimeAxis, record: Record) -> None:
     seen, label = lane.seen, top + PROGRAM
     if seen.noticed_s is not None:
         by = [] if seen.noticed_by is None else [seen.noticed_by.value]
         words = f"noticed at {seconds(seen.noticed_s)}{_brackets(by)}"
+        if seen.by_itself:
+            done = "exited" if seen.noticed_by is NoticedBy.EXIT else "closed its socket"
+            words = f"{done} {'by' if seen.held_s is not None else 'at'} {seconds(seen.noticed_s)}"
         _line(axes, seen.noticed_s, (top + PREDICTED + 14, label + 8), PURPLE, f"{lane.end}-noticed")
         _label(axes, axis, seen.noticed_s, label, words, lane)
     elif seen.never_told and record.horizon_s is not None:

@@ -71,13 +71,21 @@ class Lane:
     outside: bool = False
     """Whether the end is not in the testbed: nothing is predicted of it, and only its segments are known."""
 
+    closed: bool = False
+    """Whether its program closed the socket while it was dark."""
+
+    of_orphan: bool = False
+    """Whether ``predicted`` is of the orphan."""
+
     @property
     def latest_s(self) -> float:
         """The last instant that the lane shows, prediction included."""
         windows = () if self.predicted is None else self.predicted.copy_windows_s
         window = None if self.predicted is None else self.predicted.window_s
         instants = [mark.t_s for mark in self.marks] + [high for _, high in windows]
-        known = (self.seen.gave_up_s, self.seen.noticed_s, self.seen.recovered_s, None if window is None else window[1])
+        gone_s = None if self.seen.orphan is None else self.seen.orphan.gone_s
+        seen = (self.seen.gave_up_s, self.seen.noticed_s, self.seen.recovered_s, self.seen.closed_s, gone_s)
+        known = (*seen, None if window is None else window[1])
         return max([*instants, *(instant for instant in known if instant is not None)], default=0.0)
 
     @property
@@ -109,7 +117,20 @@ def _lane(
     cut = record.fault.direction
     dark = record.fault.cut_at is not None and (cut is Cut.BOTH or (cut is not None and cut.value == direction.value))
     outside = end == "server" and record.uplink is not None
-    return Lane(end, direction, dark, _marks(seen, _segments(direction, timeline)), prediction.branch, seen, outside)
+    marks, closed = _marks(seen, _segments(direction, timeline)), end in record.ends_closed
+    of_orphan = closed and prediction.orphan is not None
+    predicted = _with_ladder(prediction, seen) if of_orphan else prediction.branch
+    return Lane(end, direction, dark, marks, predicted, seen, outside, closed, of_orphan)
+
+
+def _with_ladder(prediction: EndPrediction, seen: EndObservation) -> Branch | None:
+    """What was predicted of an orphan, with the copies from the first one on."""
+    orphan, closing, branch = prediction.orphan, prediction.closing, prediction.branch
+    if orphan is None or closing is None or branch is None or seen.closed_s is None:
+        return orphan
+    ladder = closing.copy_windows_s
+    later = tuple(each for each in branch.copy_windows_s[len(ladder) :] if each[0] <= seen.closed_s)
+    return orphan.model_copy(update={"copy_windows_s": ladder + later})
 
 
 def _segments(direction: Direction, timeline: Timeline) -> list[Mark]:

@@ -177,6 +177,14 @@ class EndPrediction(_Part):
 
     sending: Branch | None = None
     idle: Branch | None = None
+    closing: Branch | None = None
+    """What becomes of the socket if its program closes it after the cut and before this window: counted from the first
+    lost send, its FIN included. Null where the model has no rule for it, or the run is about a closed socket."""
+
+    orphan: Branch | None = None
+    """What ``closing`` comes to once it is known when the program closed: a close past its window ends the socket at
+    its next expiry, and ``copies`` counts those after the close. Null where none closed, or nothing was predicted of
+    such a case."""
 
     @property
     def branch(self) -> Branch | None:
@@ -191,6 +199,22 @@ class Prediction(_Part):
 
     client: EndPrediction = EndPrediction()
     server: EndPrediction = EndPrediction()
+
+
+class OrphanObservation(_Part):
+    """What a kernel made of a socket after its program had closed it; seconds from the cut."""
+
+    copies: NonNegativeInt | None = None
+    """Those of the end's copies that left after the close."""
+
+    gone_s: FiniteFloat | None = None
+    """When the kernel ended it; None where it was still there when the watch ended."""
+
+    gone_within_s: FiniteFloat | None = None
+    """How exactly ``gone_s`` is known, plus or minus."""
+
+    cause: Cause | None = None
+    """None (the word) where it is still there, or its own timer did not end it."""
 
 
 class EndObservation(_Part):
@@ -213,16 +237,39 @@ class EndObservation(_Part):
     closed_s: FiniteFloat | None = None
     """When the program closed the socket that its kernel had not given up; what follows is an orphan's end."""
 
+    held_s: FiniteFloat | None = None
+    """The last look that saw the program hold a socket which it closed: the close lies between this and ``closed_s``.
+    None where the wire dates the close."""
+
+    orphan: OrphanObservation | None = None
+    """What became of the socket after ``closed_s``; None where nothing was left of it, or no program closed."""
+
     errno: str | None = None
     """Name of the error that the program was given; None where a foreign program hides it."""
 
     noticed_s: FiniteFloat | None = None
     noticed_by: NoticedBy | None = None
+    """A close or an exit may follow from the loss, or from the program's own schedule: only the program knows."""
+
     never_told: bool | None = None
     """True where neither kernel nor program of this end learned anything while it was watched; None: not known."""
 
     recovered_s: FiniteFloat | None = None
     """When the other end first acknowledged this end again after a heal."""
+
+    @property
+    def copies_until_closed(self) -> int | None:
+        """Copies that left while its program held the socket; all of them where none closed it."""
+        if self.closed_s is None or self.copies is None or len(self.copy_times_s) != self.copies:
+            return self.copies
+        return sum(1 for at in self.copy_times_s if at <= self.closed_s)
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether the program's first sign is a close or an exit before its kernel's end: its reason is not known."""
+        if self.noticed_s is None or self.noticed_by not in (NoticedBy.CLOSE, NoticedBy.EXIT):
+            return False
+        return self.gave_up_s is None or self.noticed_s < self.gave_up_s - (self.gave_up_within_s or 0.0)
 
 
 class Bystander(_Part):

@@ -6,12 +6,24 @@
 from dataclasses import dataclass
 
 from lab.report.doubts import doubts
-from lab.report.record import Activity, Branch, Cause, Check, EndObservation, EndPrediction, Outcome, Record
+from lab.report.record import (
+    Activity,
+    Branch,
+    Cause,
+    Check,
+    EndObservation,
+    EndPrediction,
+    NoticedBy,
+    Outcome,
+    Record,
+)
 from lab.report.units import NEVER, brief, count, long, seconds, window
 from lab.report.verdict import is_limited, verdict
 
 UNKNOWN = "-"
 _OF_A_FLOW_LEFT_OPEN = ("gave up", "cause", "copies")
+_OF_AN_ORPHAN = ("orphan gone", "its cause", "its copies")
+_NOT_PREDICTED = "not predicted"
 OUTSIDE = "outside"
 """Not observed, because it is."""
 
@@ -124,14 +136,20 @@ def _rows(record: Record) -> tuple[Row, ...]:
     client = _end(record.prediction.client, record.observation.client, record.horizon_s)
     server = _end(record.prediction.server, record.observation.server, record.horizon_s)
     client, server = (
-        _unfinished(rows) if end in record.ends_closed else rows
-        for end, rows in (("client", client), ("server", server))
+        _unfinished(rows, said, seen, record.horizon_s) if end in record.ends_closed else rows
+        for end, rows, said, seen in (
+            ("client", client, record.prediction.client, record.observation.client),
+            ("server", server, record.prediction.server, record.observation.server),
+        )
     )
     if record.uplink is not None and record.fault.cut_at is not None:
         server = _far_end(record.observation.server)
     if {*client.values(), *server.values()} <= {(UNKNOWN, UNKNOWN), ("", UNKNOWN)}:
         return ()
-    return tuple(Row(quantity, client[quantity], server[quantity]) for quantity in client)
+    return tuple(
+        Row(quantity, client.get(quantity, ("", "")), server.get(quantity, ("", "")))
+        for quantity in max(client, server, key=len)
+    )
 
 
 def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | None) -> dict[str, tuple[str, str]]:
@@ -146,15 +164,39 @@ def _end(prediction: EndPrediction, seen: EndObservation, horizon_s: float | Non
     }
 
 
-def _unfinished(rows: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _unfinished(
+    rows: dict[str, tuple[str, str]], prediction: EndPrediction, seen: EndObservation, horizon_s: float | None
+) -> dict[str, tuple[str, str]]:
     """Of an end that its program closed first: what was predicted is of a flow that is left open."""
     if_open = {
         quantity: f"({predicted})" for quantity, (predicted, _) in rows.items() if quantity in _OF_A_FLOW_LEFT_OPEN
     }
-    measured = {"copies": f"{rows['copies'][1]} until closed"}
+    measured = {"copies": f"{_or_unknown(seen.copies_until_closed)} until closed"}
     if rows["cause"][1] in (UNKNOWN, Cause.NONE.value):
         measured["cause"] = "closed by program"
-    return {name: (if_open.get(name, said), measured.get(name, seen)) for name, (said, seen) in rows.items()}
+    if prediction.applied is Activity.IDLE:
+        measured["traffic"] = "idle until closed"
+    ended = {name: (if_open.get(name, said), measured.get(name, value)) for name, (said, value) in rows.items()}
+    return ended | _orphan(prediction.orphan, seen, horizon_s)
+
+
+def _orphan(predicted: Branch | None, seen: EndObservation, horizon_s: float | None) -> dict[str, tuple[str, str]]:
+    """What its kernel made of a socket that its program had closed."""
+    orphan = seen.orphan
+    if orphan is None:
+        return {}
+    there = "not watched" if horizon_s is None else f"not in {brief(horizon_s)}"
+    measured = (
+        there if orphan.gone_s is None else seconds(orphan.gone_s),
+        UNKNOWN if orphan.cause is None else orphan.cause.value,
+        _or_unknown(orphan.copies),
+    )
+    said = (
+        (_NOT_PREDICTED,) * len(measured)
+        if predicted is None
+        else (window(predicted.window_s), predicted.cause.value, count(predicted.copies))
+    )
+    return dict(zip(_OF_AN_ORPHAN, zip(said, measured, strict=True), strict=True))
 
 
 def _far_end(seen: EndObservation) -> dict[str, tuple[str, str]]:
@@ -180,13 +222,18 @@ def _gave_up(seen: EndObservation, horizon_s: float | None) -> str:
     if seen.gave_up_s is not None:
         return seconds(seen.gave_up_s)
     if seen.closed_s is not None:
-        return f"closed at {seconds(seen.closed_s)}"
+        return f"closed {'at' if seen.held_s is None else 'by'} {seconds(seen.closed_s)}"
     if seen.recovered_s is not None:
         return f"acked at {seconds(seen.recovered_s)}"
     return UNKNOWN if horizon_s is None else f"not in {brief(horizon_s)}"
 
 
 def _noticed(seen: EndObservation, horizon_s: float | None) -> str:
+    if seen.noticed_s is not None and seen.by_itself:
+        # It may have noticed, or have kept to its own schedule.
+        done = "closed" if seen.noticed_by is NoticedBy.CLOSE else "exited"
+        when = "" if seen.closed_s is not None else f" {seconds(seen.noticed_s)}"
+        return f"unknown ({done}{when})"
     if seen.noticed_s is not None:
         return seconds(seen.noticed_s) + (f", {seen.noticed_by.value}" if seen.noticed_by else "")
     if not seen.never_told:

@@ -40,6 +40,11 @@ def copies(value: int | tuple[int, int]) -> str:
     return "1 copy" if low == high == 1 else f"{count((low, high))} copies"
 
 
+def closing(held_s: float | None, closed_s: float) -> str:
+    """When something was closed, as closely as that is known: "at 1.434 s", "between 1.259 and 1.511 s"."""
+    return f"at {seconds(closed_s)}" if held_s is None else f"between {held_s:.3f} and {seconds(closed_s)}"
+
+
 def long(value: float) -> str:
     """A long duration as a person says it: "15 min 38 s", "2 h 11 min"."""
     whole = round(value)

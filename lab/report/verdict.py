@@ -1,7 +1,7 @@
 """What a run comes to, in a sentence."""
 
-from lab.report.record import Branch, Outcome, Record
-from lab.report.units import brief, seconds, window
+from lab.report.record import Branch, EndObservation, EndPrediction, Outcome, Record
+from lab.report.units import brief, closing, seconds, window
 
 
 def is_limited(record: Record) -> bool:
@@ -36,16 +36,33 @@ def _still_open(record: Record) -> str:
 
 
 def _closings(record: Record) -> list[str]:
-    """Whose program closed the flow, so that its kernel was not put to the last test."""
+    """Whose program closed the flow, so that its kernel was not put to the last test, and what it did instead."""
     ends = (
-        ("client", record.prediction.client.branch, record.observation.client.closed_s),
-        ("server", record.prediction.server.branch, record.observation.server.closed_s),
+        ("client", record.prediction.client, record.observation.client),
+        ("server", record.prediction.server, record.observation.server),
     )
     return [
-        f"the {end}'s program closed the flow at {seconds(closed_s)}{_before(branch)}"
-        for end, branch, closed_s in ends
-        if end in record.ends_closed and branch is not None and closed_s is not None
+        f"the {end}'s program closed the flow {closing(seen.held_s, seen.closed_s)}{_before(said.branch)}"
+        f"{_orphan(said, seen, record.horizon_s)}"
+        for end, said, seen in ends
+        if end in record.ends_closed and said.branch is not None and seen.closed_s is not None
     ]
+
+
+def _orphan(said: EndPrediction, seen: EndObservation, horizon_s: float | None) -> str:
+    """What was seen of the socket after the close."""
+    orphan = seen.orphan
+    if orphan is None:
+        return ""
+    due = None if said.orphan is None else window(said.orphan.window_s)
+    if orphan.gone_s is not None:
+        predicted = "of which nothing was predicted" if due is None else f"as predicted ({due})"
+        return f", and its orphan was gone at {seconds(orphan.gone_s)}, {predicted}"
+    predicted = (
+        "its end was neither predicted nor seen" if due is None else f"its end, predicted for {due}, was not seen"
+    )
+    watched = "the end of the watch" if horizon_s is None else brief(horizon_s)
+    return f", and its orphan was still there at {watched}; {predicted}"
 
 
 def _before(branch: Branch) -> str:

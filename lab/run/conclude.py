@@ -25,6 +25,7 @@ from lab.report.verdict import verdict
 from lab.run.checks import disturbed, judged
 from lab.run.findings import EndFinding, FarFinding, Findings
 from lab.run.forecast import EndForecast
+from lab.run.orphan import Orphan
 from lab.run.spec import RunSpec
 from lab.run.traffic import Traffic
 from lab.testbed.ports import CutReceipt
@@ -125,7 +126,11 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, u
         uplink=_uplink(spec.uplink, None),
         prediction=r.Prediction(
             **{
-                name: r.EndPrediction(sending=_branch(each.sending, 0.0), idle=_branch(each.idle, 0.0))
+                name: r.EndPrediction(
+                    sending=_branch(each.sending, 0.0),
+                    idle=_branch(each.idle, 0.0),
+                    closing=None if each.closing is None else _branch(each.closing, 0.0),
+                )
                 for name, each in forecasts.items()
             }
         ),
@@ -192,7 +197,23 @@ def _prediction(end: EndFinding, cut_at: float) -> r.EndPrediction:
     heard = end.traffic.heard_at or end.forecast.heard_at
     idle = _branch(end.forecast.idle, 0.0 if heard is None else heard - cut_at)
     applied = r.Activity.SENDING if end.sends else r.Activity.IDLE
-    return r.EndPrediction(applied=applied, sending=sending, idle=idle)
+    lost, closing, orphan = end.traffic.lost_at, end.forecast.closing, end.orphan
+    # The close's own FIN may be what was lost first.
+    from_lost = 0.0 if lost is None else lost - cut_at
+    return r.EndPrediction(
+        applied=applied,
+        sending=sending,
+        idle=idle,
+        closing=None if closing is None else _branch(closing, from_lost),
+        orphan=None if orphan is None or orphan.predicted is None else _branch(_once_closed(orphan), from_lost),
+    )
+
+
+def _once_closed(orphan: Orphan) -> GiveUp:
+    """What was predicted of it, with the copies from the close on alone."""
+    assert orphan.predicted is not None
+    copies, (_, most) = orphan.predicted.copy_times, orphan.predicted.copies
+    return replace(orphan.predicted, copy_times=() if not most else copies[-most:])
 
 
 def _branch(give_up: GiveUp, origin_s: float) -> r.Branch:
@@ -223,7 +244,21 @@ def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
         noticed_s=from_cut(end.noticing.at),
         noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
         closed_s=from_cut(end.let_go_at),
+        held_s=None if end.let_go_at is None else from_cut(end.fate.held_at),
+        orphan=_orphan(end.orphan, cut_at),
         never_told=_never_told(end, found),
+    )
+
+
+def _orphan(orphan: Orphan | None, cut_at: float) -> r.OrphanObservation | None:
+    if orphan is None:
+        return None
+    gone = orphan.gone_at is not None
+    return r.OrphanObservation(
+        copies=len(orphan.copies),
+        gone_s=None if orphan.gone_at is None else orphan.gone_at - cut_at,
+        gone_within_s=orphan.within_s if gone else None,
+        cause=r.Cause(orphan.cause) if orphan.cause is not None else r.Cause.NONE,
     )
 
 

@@ -8,10 +8,11 @@ from lab.core.flow import Direction, FourTuple
 from lab.core.prediction import Cause
 from lab.core.retransmission import Classified
 from lab.core.segment import Flag, Segment
-from lab.run.fate import KernelFate, announced_expiry, dated_close, narrowed, read_fate
+from lab.run.fate import KernelFate, announced_expiry, dated_close, narrowed, orphaned, read_fate
 from lab.run.findings import EndFinding, FarFinding
 from lab.run.forecast import EndForecast
 from lab.run.noticing import first_error, instant_of, read_noticing
+from lab.run.orphan import read_orphan
 from lab.run.sides import COUNTERS, Side, count_sent_again, kernel_segments
 from lab.run.spec import ORPHANED, RunSpec
 from lab.run.traffic import Traffic, read_traffic
@@ -59,20 +60,27 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
     traffic = read_traffic(read.classes[near], direction, cut_at, healed_at, read.counted_at)
     reset = _reset_received(read.sides[near].segments, watched.flow, direction.opposite, cut_at)
     error_at = _error_at(program, cut_at) if own else None
-    fate = _fate(track, read.deltas[node.name], watched, watched.forecasts[node.name], traffic, error_at, reset=reset)
+    forecast, delta = watched.forecasts[node.name], read.deltas[node.name]
+    named = forecast.state in ORPHANED
+    fate = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, orphan=named)
+    orphan = None
+    if not named and any(sample.at >= cut_at and orphaned(sample) for sample in track.samples):
+        closed = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, orphan=True)
+        orphan = read_orphan(closed, track, watched, forecast, traffic)
     pattern = watched.spec.noticed if node.name == "client" else None
     last = track.samples[-1] if track.samples else None
     return EndFinding(
         name=node.name,
         direction=direction,
-        forecast=watched.forecasts[node.name],
+        forecast=forecast,
         traffic=traffic,
         fate=fate,
+        orphan=orphan,
         noticing=read_noticing(program, fate, cut_at, pattern=pattern, own=own),
         program_error_at=error_at,
         killed=_killed_from_outside(program, node.name, watched.spec),
         counted=count_sent_again(kernel_segments(read.sides[near]), (node.ipv4, node.ipv6), read.counted_at),
-        counters={what: read.deltas[node.name].get(counter, 0) for what, counter in COUNTERS.items()},
+        counters={what: delta.get(counter, 0) for what, counter in COUNTERS.items()},
         late_s=max((late for at, late in track.late if at >= cut_at), default=0.0),
         samples=track.samples,
         seen_until=None if last is None else max(last.at, track.gone_at or last.at),
@@ -111,10 +119,10 @@ def _fate(
     error_at: float | None,
     *,
     reset: bool,
+    orphan: bool,
 ) -> KernelFate:
     """The kernel's end of the socket, dated by everybody who saw something of it."""
     user_timeout = Cause.USER_TIMEOUT in (forecast.sending.cause, forecast.idle.cause)
-    orphan = forecast.state in ORPHANED
     fate = read_fate(track, delta, watched.cut.began_at, user_timeout=user_timeout, reset=reset, orphan=orphan)
     fate = dated_close(fate, track, traffic.ended_at)
     if reset and traffic.told_at is not None and fate.cause == Cause.RESET.value:

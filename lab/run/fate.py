@@ -33,7 +33,10 @@ class KernelFate:
     """Value of ``Cause``; None where the kernel did not give up."""
 
     closed_at: float | None
-    """When the program closed the socket first."""
+    """When the program closed the socket first, at the latest."""
+
+    held_at: float | None = None
+    """When the program was last seen to hold a socket that it closed; None where the wire dates the close."""
 
 
 def read_fate(
@@ -51,13 +54,16 @@ def read_fate(
             decision, and what becomes of the orphan no answer to whether its kernel had given up.
     """
     closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
+    held_at = None
+    if closed_at is not None:
+        held_at = next((s.at for s in reversed(track.samples) if s.at < closed_at and not orphaned(s)), None)
     if track.gone_at is None or not track.samples or (closed_at is not None and not orphan):
-        return KernelFate(None, 0.0, None, closed_at)
+        return KernelFate(None, 0.0, None, closed_at, held_at)
     cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset)
     if cause is None:
         # The kernel did not decide: whoever let it go was the program.
-        return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at)
-    return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at)
+        return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at, held_at)
+    return KernelFate(track.gone_at, track.gone_within_s, cause, closed_at, held_at)
 
 
 def orphaned(sample: SocketSample) -> bool:
@@ -78,7 +84,7 @@ def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) ->
     held = [s.at for s in track.samples if s.at < fate.closed_at and not orphaned(s)]
     if ended_at > fate.closed_at or (held and ended_at < held[-1]):
         return fate
-    return replace(fate, closed_at=ended_at)
+    return replace(fate, closed_at=ended_at, held_at=None)
 
 
 def _cause(samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:

@@ -11,6 +11,7 @@ from lab.core.socket import SocketSample
 from lab.run.fate import KernelFate
 from lab.run.forecast import EndForecast
 from lab.run.noticing import Noticing
+from lab.run.orphan import Orphan
 from lab.run.spec import ORPHANED
 from lab.run.traffic import Traffic
 from lab.testbed.ports import CaptureSummary, CutReceipt
@@ -52,10 +53,19 @@ class EndFinding:
     seen_until: float | None
     """Last look at the socket, CLOCK_MONOTONIC; None where it was never seen."""
 
+    orphan: Orphan | None = None
+    """What became of the socket after a close that the run is not about."""
+
+    @property
+    def lost_at(self) -> float | None:
+        """When its first send was lost that is not its program's close itself, CLOCK_MONOTONIC."""
+        lost_at, let_go_at = self.traffic.lost_at, self.let_go_at
+        return None if lost_at is not None and let_go_at is not None and lost_at >= let_go_at else lost_at
+
     @property
     def sends(self) -> bool:
         """Whether it had something to lose; a closed window keeps back what it has."""
-        return self.traffic.lost_at is not None or self.forecast.state is State.ZERO_WINDOW
+        return self.lost_at is not None or self.forecast.state is State.ZERO_WINDOW
 
     @property
     def branch(self) -> GiveUp:
@@ -65,7 +75,7 @@ class EndFinding:
     @property
     def anchor(self) -> float | None:
         """What that branch counts from, CLOCK_MONOTONIC."""
-        return self.forecast.anchor(self.traffic.lost_at, self.traffic.heard_at or self.forecast.heard_at)
+        return self.forecast.anchor(self.lost_at, self.traffic.heard_at or self.forecast.heard_at)
 
     @property
     def let_go_at(self) -> float | None:

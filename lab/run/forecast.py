@@ -42,6 +42,12 @@ class EndForecast:
     sample: SocketSample | None
     """The socket as it was; None where it does not exist yet."""
 
+    closing: GiveUp | None = None
+    """What becomes of the socket if its program closes it after the cut, counted from the first lost send, the FIN
+    included; None where the model has no rule for that (a closed window, a thin stream) or the run is about one."""
+
+    closing_situation: Situation | None = None
+
     @property
     def state(self) -> State:
         """What the socket is doing when its path goes dark."""
@@ -150,6 +156,10 @@ def forecast(
         # It has something to send that the peer's closed window keeps back: until that opens it sends probes.
         held_back = max(sample.backoff - sample.retransmits, 0)
         idle = replace(situation, state=State.ZERO_WINDOW, writes_on=False, backoff=held_back)
+    closing = None
+    if idle.state is state is State.ESTABLISHED and not settings.thin_linear_timeouts:
+        # A close is a write: its FIN moves the probe of what is in flight.
+        closing = replace(situation, state=State.FIN_WAIT_1, writes_on=True)
     return EndForecast(
         sending=predict(situation),
         idle=predict(idle),
@@ -157,6 +167,8 @@ def forecast(
         idle_situation=idle,
         options=options,
         sample=sample,
+        closing=None if closing is None else predict(closing),
+        closing_situation=closing,
     )
 
 

@@ -8,6 +8,7 @@ from lab.core.prediction import Cause, CopyKind
 from lab.core.segment_class import Trigger
 from lab.core.verdict import Check, Kind
 from lab.run.findings import EndFinding, Findings
+from lab.run.orphan import orphans_aftermath, split
 
 DATED_WITHIN_S = 0.020
 """How closely a death has to be dated, unless the verdict is the same at both ends of the interval."""
@@ -37,6 +38,8 @@ def _end_predictions(end: EndFinding, found: Findings) -> Iterator[Check]:
         in_time = due is None or end.let_go_at <= due[1] + DATED_WITHIN_S
         what = "before its kernel was due" if in_time else f"although its kernel was due {_when(end, found)}"
         yield _predicted(end, "alive", in_time, f"its program closed it at {at_s:.3f} s, {what}")
+        yield from _copies_until_closed(end, found, end.let_go_at)
+        yield from _orphaned(end, found)
     elif gone_at is not None and _reset_by_the_open_way(end, found):
         at_s = gone_at - found.cut.done_at
         in_time = due is None or gone_at <= due[1] + DATED_WITHIN_S
@@ -90,6 +93,52 @@ def _copies_due(end: EndFinding, found: Findings) -> int:
         return 0
     sent = [c for c in end.branch.copy_times if anchor + c.window_s[1] + DATED_WITHIN_S < found.watched_until]
     return sum(1 for copy in sent if copy.kind is not CopyKind.TAIL_LOSS_PROBE)
+
+
+def _copies_until_closed(end: EndFinding, found: Findings, closed_at: float) -> Iterator[Check]:
+    """What had to leave before the close: those copies whose windows were over by then, and none that was not due."""
+    if found.healed is not None or end.anchor is None:
+        return
+    held_at = closed_at if end.fate.held_at is None else end.fate.held_at
+    planned = [(c, end.anchor + c.window_s[0], end.anchor + c.window_s[1]) for c in end.branch.copy_times]
+    over = [c for c, _, latest in planned if latest + DATED_WITHIN_S < held_at]
+    low = sum(1 for copy in over if copy.kind is not CopyKind.TAIL_LOSS_PROBE)
+    high = sum(1 for _, earliest, _ in planned if earliest - DATED_WITHIN_S <= closed_at)
+    early, _ = split(end.traffic.copies, closed_at)
+    copies = len(early)
+    most = None if end.branch.copies[1] is None else high
+    enough = low <= copies and (most is None or copies <= most)
+    yield _predicted(
+        end, "copies", enough, f"{copies} copies until it was closed, {low} to {_count(most)} predicted by then"
+    )
+
+
+def _orphaned(end: EndFinding, found: Findings) -> Iterator[Check]:
+    """After a close the kernel goes on with the socket by a rule of its own."""
+    orphan, cut_at = end.orphan, found.cut.done_at
+    if orphan is None or orphan.predicted is None or orphan.window is None:
+        return
+    due = f"predicted {orphan.window[0] - cut_at:.3f} to {orphan.window[1] - cut_at:.3f} s"
+    copies, (low, high) = len(orphan.copies), orphan.predicted.copies
+    if orphan.gone_at is None:
+        overdue = found.watched_until > orphan.window[1] + DATED_WITHIN_S
+        yield _predicted(end, "orphan", not overdue, f"its orphan was there at {found.horizon_s:.2f} s, {due}")
+        yield _predicted(
+            end, "orphan-copies", high is None or copies <= high, f"{copies}, at most {_count(high)} predicted"
+        )
+        if not overdue:
+            detail = f"its orphan's end was not watched: still there at {found.horizon_s:.2f} s, {due}"
+            yield Check(f"{end.name}-orphan-horizon", False, detail, Kind.NOTE)
+        return
+    in_window = orphan.window[0] - orphan.within_s <= orphan.gone_at <= orphan.window[1] + orphan.within_s
+    yield _predicted(end, "orphan", in_window, f"its orphan was gone at {orphan.gone_at - cut_at:.3f} s, {due}")
+    cause = orphan.predicted.cause.value
+    yield _predicted(end, "orphan-cause", orphan.cause == cause, f"{orphan.cause or 'unknown'}, predicted {cause}")
+    enough = low <= copies and (high is None or copies <= high)
+    yield _predicted(end, "orphan-copies", enough, f"{copies} after the close, {low} to {_count(high)} predicted")
+    if end.forecast.closing_situation is not None:
+        after = orphans_aftermath(orphan, end.forecast.closing_situation, end.traffic.copies, DATED_WITHIN_S)
+        yield _predicted(end, "orphan-rule", after.holds, after.sentence)
 
 
 def _died(end: EndFinding, found: Findings, gone_at: float, due: tuple[float, float]) -> Iterator[Check]:

@@ -161,6 +161,7 @@ def _end_proofs(end: EndFinding, found: Findings) -> Iterator[Check]:
         not end.killed,
         "its program was killed from outside (SIGKILL)" if end.killed else "nobody killed its program",
     )
+    yield from _orphan_dated(end)
     if end.fate.gone_at is None:
         return
     within = end.fate.within_s
@@ -178,12 +179,27 @@ def _end_proofs(end: EndFinding, found: Findings) -> Iterator[Check]:
         )
 
 
+def _orphan_dated(end: EndFinding) -> Iterator[Check]:
+    """A verdict on an orphan's end hangs on its date as that of any other death does."""
+    orphan = end.orphan
+    if orphan is None or orphan.gone_at is None or orphan.window is None:
+        return
+    earliest, latest = orphan.gone_at - orphan.within_s, orphan.gone_at + orphan.within_s
+    yield Check(
+        f"{end.name}-orphan-death-dated",
+        orphan.within_s <= DATED_WITHIN_S or not any(earliest < edge < latest for edge in orphan.window),
+        f"known to {orphan.within_s * 1000:.0f} ms either way "
+        f"({DATED_WITHIN_S * 1000:.0f} where the verdict hangs on it)",
+    )
+
+
 def _watched(end: EndFinding, found: Findings) -> Check:
     """Nobody can say that a socket lived on who did not look."""
     if end.seen_until is None:
         return Check(f"{end.name}-watched", False, "its socket was never seen")
     gap_s = found.watched_until - end.seen_until
-    ended = end.fate.gone_at is not None or end.fate.closed_at is not None
+    closed = end.fate.closed_at is not None and (end.orphan is None or end.orphan.gone_at is not None)
+    ended = end.fate.gone_at is not None or closed
     return Check(
         f"{end.name}-watched",
         ended or gap_s <= UNSEEN_S,

@@ -248,10 +248,12 @@ class Run:
         return None if trigger is None else Cue(trigger, self._programs[trigger.node], self._wake, since=since)
 
     def _state(self, forecasts: Forecasts) -> Forecasts:
-        """Put both branches of both ends on the timeline, and into the record of whatever comes."""
+        """Put all branches of both ends on the timeline, and into the record of whatever comes."""
         self._know(forecasts=forecasts)
         for name, each in forecasts.items():
-            for branch, give_up in (("sending", each.sending), ("idle", each.idle)):
+            for branch, give_up in (("sending", each.sending), ("idle", each.idle), ("closing", each.closing)):
+                if give_up is None:
+                    continue
                 self.observe(
                     name,
                     "prediction",
@@ -307,6 +309,11 @@ class Run:
             if end.fate.gone_at is not None:
                 detail = {"cause": end.fate.cause, "within_s": end.fate.within_s}
                 self.observe(end.name, "gave-up", end.fate.gone_at, **detail)
+            if end.let_go_at is not None:
+                self.observe(end.name, "closed", end.let_go_at, held_at=end.fate.held_at)
+            if end.orphan is not None and end.orphan.gone_at is not None:
+                detail = {"cause": end.orphan.cause, "within_s": end.orphan.within_s}
+                self.observe(end.name, "orphan-gone", end.orphan.gone_at, **detail)
             if end.noticing.at is not None:
                 self.observe(end.name, "noticed", end.noticing.at, by=end.noticing.by, errno=end.noticing.errno)
         if found.reconnected is not None:

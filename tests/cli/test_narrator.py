@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from lab.cli.narrator import Narrator, narrate
+from lab.core.socket import TcpState
 from lab.core.timeline import Observation
 from lab.run.watch import EndWatch
 from lab.testbed.ports import SocketTrack
@@ -69,6 +70,15 @@ def test_a_give_up_is_told_once(told: Told) -> None:
     assert told("look", ends=[end(0, gone_at=106.9)]) == []
 
 
+def test_an_orphans_end_is_no_give_up(told: Told) -> None:
+    closed = end(0, gone_at=102.9)
+    assert closed.seen is not None
+    orphan = sample(at=102.0, state=TcpState.FIN_WAIT1, inode=0)
+    closed.seen = SocketTrack((*closed.seen.samples, orphan), 102.9, 0.004)
+
+    assert told("look", ends=[closed]) == ["  2.90 s  client  orphan is gone"]
+
+
 def test_an_end_that_has_not_sent_is_not_told_of(told: Told) -> None:
     quiet = end(0, 1)
     quiet.sent_at = None
@@ -84,6 +94,9 @@ def test_an_end_that_has_not_sent_is_not_told_of(told: Told) -> None:
         ("reconnect", {}, "  1.50 s  client  tries a new connection on the same path"),
         ("noticed", {"errno": "ETIMEDOUT"}, "  1.50 s  client  program is told: ETIMEDOUT"),
         ("noticed", {"errno": None}, "  1.50 s  client  program is told"),
+        ("noticed", {"errno": None, "by": "output"}, "  1.50 s  client  program is told"),
+        ("noticed", {"errno": None, "by": "close"}, "  1.50 s  client  program closes its socket"),
+        ("noticed", {"errno": None, "by": "exit"}, "  1.50 s  client  program exits"),
         ("reconnected", {"connected": True}, "          The new connection passed: only the old one is dark."),
         ("reconnected", {"connected": False}, "          The new connection was lost too."),
         ("bystander", {"alive": True, "lost": 0}, "          The bystander flow never noticed."),

@@ -208,3 +208,25 @@ def test_the_first_keepalive_probe_may_be_as_late_as_any_other_handler() -> None
     # Measured in CI: 1.0352 s after the last packet, where the wheel alone allows 1.032 s.
     assert judge(KEEPALIVE_1, Observed((1.0352, 2.0552), 3.0790)).holds
     assert "Too late" in judge(KEEPALIVE_1, Observed((1.0452, 2.0652), 3.0890)).sentence
+
+
+CLOSED_LATE = Situation(
+    state=State.FIN_WAIT_1, settings=KernelSettings(rto_max_ms=1000, retries2=6), rto_s=0.204, writes_on=True
+)
+CLOSED_LATE_SEEN = Observed((0.2095, 0.4215, 0.8454, 1.6815, 2.7015, 3.7256), 4.7545, closed_s=4.4836)
+"""Measured: a program that wrote every 0.3 s and closed between two expiries, long past the bound of an orphan."""
+
+
+def test_until_its_close_a_socket_has_the_bound_of_an_open_one() -> None:
+    assert judge(CLOSED_LATE, CLOSED_LATE_SEEN).holds
+    from_the_start = judge(CLOSED_LATE, replace(CLOSED_LATE_SEEN, closed_s=None))
+    assert "a copy was sent instead" in from_the_start.sentence
+
+
+def test_a_closed_socket_whose_bound_has_passed_ends_at_its_next_expiry() -> None:
+    copies, death = CLOSED_LATE_SEEN.copies_s, CLOSED_LATE_SEEN.death_s
+    assert death is not None
+    one_more = replace(CLOSED_LATE_SEEN, copies_s=(*copies, death), death_s=death + 1.024)
+
+    assert "a copy was sent instead" in judge(CLOSED_LATE, one_more).sentence
+    assert not judge(CLOSED_LATE, replace(CLOSED_LATE_SEEN, death_s=death + 1.024)).holds

@@ -11,6 +11,7 @@ from lab.report.record import (
     Crossed,
     EndPrediction,
     FaultRecord,
+    OrphanObservation,
     Outcome,
     Prediction,
     Record,
@@ -89,3 +90,48 @@ def test_a_reset_after_the_heal_by_a_peer_that_had_ended_raises_none() -> None:
     assert doubts(seen) == ()
     assert doubts(seen.model_copy(update={"fault": too_early})) != ()
     assert doubts(seen.model_copy(update={"fault": record.fault})) != ()
+
+
+def with_an_orphan(predicted: tuple[float, float] = (7.0, 7.5), **changes: Any) -> Record:
+    """A client whose program closes at 3.4 s, after more copies than its kernel has for an orphan."""
+    orphan = OrphanObservation(copies=2, gone_s=7.2, gone_within_s=0.003, cause=Cause.ORPHAN_RETRIES)
+    record = client(
+        closed_s=3.4, gave_up_s=None, cause=Cause.NONE, orphan=orphan.model_copy(update=changes), recovered_s=None
+    )
+    said = record.prediction.client.model_copy(
+        update={"orphan": Branch(cause=Cause.ORPHAN_RETRIES, window_s=predicted, copies=(1, 2))}
+    )
+    return record.model_copy(update={"prediction": record.prediction.model_copy(update={"client": said})})
+
+
+def test_an_orphans_end_as_predicted_raises_none() -> None:
+    assert doubts(with_an_orphan()) == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "doubt"),
+    [
+        (with_an_orphan((3.0, 3.5)), "client: its orphan was gone at 7.200 s, predicted 3.000 to 3.500 s"),
+        (with_an_orphan(cause=Cause.RETRIES2), "client: its orphan ended by retries2, predicted orphan-retries"),
+        (
+            with_an_orphan(gone_s=None, cause=Cause.NONE),
+            "client: its orphan was still there at the end, predicted to go 7.000 to 7.500 s",
+        ),
+    ],
+)
+def test_an_orphans_end_beside_its_prediction_is_doubted(record: Record, doubt: str) -> None:
+    assert doubts(record) == (doubt,)
+
+
+def test_the_copies_of_an_orphan_are_not_held_against_the_branch_of_an_open_socket() -> None:
+    record = with_an_orphan()
+    idle = EndPrediction(applied=Activity.IDLE, idle=Branch(cause=Cause.NONE, copies=(0, 0)))
+    seen = record.observation.client.model_copy(update={"closed_s": 0.01})
+    changed = record.model_copy(
+        update={
+            "prediction": record.prediction.model_copy(update={"client": idle}),
+            "observation": record.observation.model_copy(update={"client": seen}),
+        }
+    )
+
+    assert doubts(changed) == ()

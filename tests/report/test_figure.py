@@ -11,7 +11,7 @@ import pytest
 from lab.core.timeline import relative
 from lab.report.figure import render
 from lab.report.figure_style import WIDTH
-from lab.report.record import Branch, Cause, EndObservation, NoticedBy, Record
+from lab.report.record import Branch, Cause, EndObservation, NoticedBy, OrphanObservation, Record
 from lab.report.timeline import Timeline
 from tests.report.cases import ANCHOR, CASES, both_ways, busy_copies, healed, interrupted, keepalive, return_only
 
@@ -200,12 +200,46 @@ def _long() -> Record:
     )
 
 
+def _closed(predicted: Branch | None = None, **changes: object) -> Record:
+    """The client's program closes by 3.358 s, and its orphan is gone 4 s later."""
+    orphan = OrphanObservation(copies=2, gone_s=7.2, gone_within_s=0.003, cause=Cause.ORPHAN_RETRIES)
+    signs = {"closed_s": 3.358, "noticed_s": 3.358, "noticed_by": NoticedBy.CLOSE, "gave_up_s": None, "errno": None}
+    record = _given(**{**signs, "cause": Cause.NONE, "held_s": 3.1, "orphan": orphan, **changes})
+    client = record.prediction.client.model_copy(update={"orphan": predicted, "closing": predicted})
+    return record.model_copy(update={"prediction": record.prediction.model_copy(update={"client": client})})
+
+
+_ORPHANED = Branch(cause=Cause.ORPHAN_RETRIES, window_s=(7.0, 7.5), copies=(1, 2), copy_windows_s=((0.2, 0.3),))
+
+
+def test_an_orphans_end_is_drawn_beside_what_was_predicted_of_it() -> None:
+    said = words(_closed(_ORPHANED))
+
+    assert "predicted of the orphan: gone at 7.000 to 7.500 s (orphan-retries), 1 to 2 copies" in said
+    assert "orphan gone at 7.200 s (orphan-retries), 2 copies after the close" in said
+    assert "closed its socket by 3.358 s" in said
+    assert not any("noticed at 3.358" in text for text in said)
+
+
+def test_of_a_close_without_an_orphans_prediction_the_figure_shows_what_an_open_flow_would_have_done() -> None:
+    said = words(_closed(orphan=None, noticed_by=NoticedBy.EXIT, held_s=None))
+
+    assert any(text.startswith("predicted if left open: 14.64 to 15.27 s (retries2)") for text in said)
+    assert "closed by its program" in said
+    assert "exited at 3.358 s" in said
+    there = words(_closed(orphan=OrphanObservation(copies=2)))
+    assert "closed by its program, the orphan there to the end" in there
+
+
 @pytest.mark.parametrize(
     "record",
     [
         *(pytest.param(case()[0], id=name) for name, case in CASES.items()),
         pytest.param(_given(gave_up_s=0.00035, noticed_s=0.0004, noticed_by=NoticedBy.CLOSE), id="reset-at-once"),
         pytest.param(_given(gave_up_s=0.9, noticed_s=0.95), id="in-the-middle"),
+        pytest.param(_closed(_ORPHANED), id="closed"),
+        pytest.param(_closed(), id="closed-not-predicted"),
+        pytest.param(_closed(orphan=None), id="closed-without-an-orphan"),
         pytest.param(_healed_at(0.02), id="healed-at-once"),
         pytest.param(_healed_at(5.9), id="healed-late"),
         pytest.param(_long(), id="uncompressed"),

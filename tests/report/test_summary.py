@@ -1,6 +1,8 @@
+from typing import Any
+
 import pytest
 
-from lab.report.record import Cause, Check, Outcome, Record
+from lab.report.record import Activity, Branch, Cause, Check, NoticedBy, OrphanObservation, Outcome, Record
 from lab.report.summary import Row, Summary, summarise
 from lab.report.units import window
 from tests.report.cases import CASES, NEVER
@@ -78,7 +80,84 @@ def test_what_was_predicted_of_a_flow_that_was_closed_does_not_read_as_refuted()
     assert row(summary, "gave up").client == ("(14.64 to 15.27 s)", "closed at 3.358 s")
     assert row(summary, "cause").client == ("(retries2)", "closed by program")
     assert row(summary, "copies").client == ("(16)", "5 until closed")
+    assert "orphan gone" not in {row.quantity for row in summary.rows}
     assert row(summary, "copies").server == ("16", "16")
+
+
+ORPHAN = OrphanObservation(copies=2, gone_s=7.2, gone_within_s=0.003, cause=Cause.ORPHAN_RETRIES)
+GONE = Branch(cause=Cause.ORPHAN_RETRIES, window_s=(7.0, 7.5), copies=(1, 2))
+
+
+def with_an_orphan(orphan: OrphanObservation = ORPHAN, predicted: Branch | None = GONE, **changes: Any) -> Record:
+    """The client's program closes by 3.358 s, after three of five copies."""
+    record = closed_by_its_program("both-ways", "client", 3.358)
+    times = {"copy_times_s": (0.2, 0.4, 0.9, 4.0, 5.7), "copy_classes": ()}
+    signs = {"noticed_s": 3.358, "noticed_by": NoticedBy.CLOSE, "errno": None, "held_s": 3.1}
+    seen = record.observation.client.model_copy(update={**times, **signs, "orphan": orphan, **changes})
+    said = record.prediction.client.model_copy(update={"orphan": predicted})
+    return record.model_copy(
+        update={
+            "observation": record.observation.model_copy(update={"client": seen}),
+            "prediction": record.prediction.model_copy(update={"client": said}),
+        }
+    )
+
+
+def test_copies_after_a_close_are_the_orphans_and_its_end_is_told() -> None:
+    summary = summarise(with_an_orphan())
+
+    assert row(summary, "copies").client == ("(16)", "3 until closed")
+    assert row(summary, "gave up").client == ("(14.64 to 15.27 s)", "closed by 3.358 s")
+    assert row(summary, "orphan gone").client == ("7.000 to 7.500 s", "7.200 s")
+    assert row(summary, "its cause").client == ("orphan-retries", "orphan-retries")
+    assert row(summary, "its copies").client == ("1 to 2", "2")
+    assert row(summary, "orphan gone").server == ("", "")
+    assert "closed the flow between 3.100 and 3.358 s, before" in summary.verdict
+    assert "and its orphan was gone at 7.200 s, as predicted (7.000 to 7.500 s)" in summary.verdict
+
+
+def test_an_orphan_of_which_nothing_was_predicted_is_said_to_be_one() -> None:
+    summary = summarise(with_an_orphan(predicted=None))
+
+    assert row(summary, "orphan gone").client == ("not predicted", "7.200 s")
+    assert "gone at 7.200 s, of which nothing was predicted" in summary.verdict
+
+
+def test_an_orphan_that_outlived_the_watch_is_not_called_gone() -> None:
+    there = OrphanObservation(copies=2, cause=Cause.NONE)
+    summary = summarise(with_an_orphan(there).model_copy(update={"horizon_s": 6.0}))
+
+    assert row(summary, "orphan gone").client == ("7.000 to 7.500 s", "not in 6 s")
+    assert "still there at 6 s; its end, predicted for 7.000 to 7.500 s, was not seen" in summary.verdict
+    unsaid = summarise(with_an_orphan(there, None).model_copy(update={"horizon_s": 6.0}))
+    assert "still there at 6 s; its end was neither predicted nor seen" in unsaid.verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "unknown (closed)"),
+        ({"noticed_by": NoticedBy.EXIT}, "unknown (exited)"),
+        ({"noticed_by": NoticedBy.EXIT, "closed_s": None}, "unknown (exited 3.358 s)"),
+        ({"noticed_by": NoticedBy.OUTPUT}, "3.358 s, output"),
+        ({"noticed_by": NoticedBy.EXIT, "gave_up_s": 3.35, "closed_s": None}, "3.358 s, exit"),
+    ],
+)
+def test_why_a_program_closed_or_left_is_not_known_unless_its_kernel_had_told_it(
+    changes: dict[str, Any], said: str
+) -> None:
+    assert row(summarise(with_an_orphan(**changes)), "noticed").client == ("", said)
+
+
+def test_an_end_that_lost_nothing_but_its_close_was_idle() -> None:
+    record = with_an_orphan()
+    idle = record.prediction.client.model_copy(update={"applied": Activity.IDLE})
+    prediction = record.prediction.model_copy(update={"client": idle})
+
+    assert row(summarise(record.model_copy(update={"prediction": prediction})), "traffic").client == (
+        "idle",
+        "idle until closed",
+    )
 
 
 def test_a_close_after_the_heal_is_no_end_of_the_prediction() -> None:

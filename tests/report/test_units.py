@@ -47,3 +47,8 @@ def test_copies_are_counted_in_words(value: int | tuple[int, int], said: str) ->
 )
 def test_long_durations_are_said_as_people_say_them(value: float, said: str) -> None:
     assert units.long(value) == said
+
+
+def test_a_close_that_only_samples_date_lies_between_two_of_them() -> None:
+    assert units.closing(None, 1.434) == "at 1.434 s"
+    assert units.closing(1.2591, 1.5106) == "between 1.259 and 1.511 s"

@@ -75,14 +75,18 @@ def closing(*held_at: float) -> SocketTrack:
 def test_a_close_is_dated_by_its_fin() -> None:
     seen = closing(100.9, 101.0)
 
-    assert dated_close(fate(seen), seen, 101.05).closed_at == 101.05
+    dated = dated_close(fate(seen), seen, 101.05)
+
+    assert (dated.closed_at, dated.held_at) == (101.05, None)
 
 
 @pytest.mark.parametrize("fin_at", [None, 100.2, 101.3])
 def test_an_earlier_shutdown_or_a_later_fin_dates_no_close(fin_at: float | None) -> None:
     seen = closing(100.9, 101.0)
 
-    assert dated_close(fate(seen), seen, fin_at).closed_at == 101.2
+    dated = dated_close(fate(seen), seen, fin_at)
+
+    assert (dated.held_at, dated.closed_at) == (101.0, 101.2)
 
 
 def test_other_witnesses_narrow_the_date_of_a_death() -> None:

@@ -115,3 +115,25 @@ def test_settings_that_the_kernel_lacks_are_left_out() -> None:
     assert found["net.ipv4.tcp_retries2"] == "15"
     assert "net.ipv4.tcp_rto_max_ms" not in found
     assert "net.ipv4.tcp_congestion_control" not in found, "no give-up depends on it"
+
+
+def test_what_a_close_will_lead_to_is_stated_too() -> None:
+    closing = made_forecast().closing
+
+    assert closing is not None
+    assert closing.cause is Cause.ORPHAN_RETRIES
+    assert closing.give_up_s is not None
+    assert closing.give_up_s < (made_forecast().sending.give_up_s or 0.0)
+
+
+@pytest.mark.parametrize("state", [State.FIN_WAIT_1, State.LAST_ACK, State.FIN_WAIT_2])
+def test_of_a_socket_that_is_closed_already_no_close_is_foretold(state: State) -> None:
+    made = forecast(state, sample(at=99.9), None, FAST_SYSCTLS, hz=250, writes_on=False)
+
+    assert made.closing is None
+
+
+def test_of_a_close_before_a_closed_window_nothing_is_foretold() -> None:
+    held_back = sample(at=99.9, timer=Timer.PROBE)
+
+    assert forecast(State.ESTABLISHED, held_back, None, FAST_SYSCTLS, hz=250, writes_on=False).closing is None

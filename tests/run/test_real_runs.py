@@ -248,6 +248,10 @@ def fewer_retries(testbed: NetnsTestbed, _: Fault) -> None:
     testbed.client.write_sysctl("net.ipv4.tcp_retries2", "3")
 
 
+def more_orphan_retries(testbed: NetnsTestbed, _: Fault) -> None:
+    testbed.client.write_sysctl("net.ipv4.tcp_orphan_retries", "4")
+
+
 def stepped(summary: CaptureSummary) -> CaptureSummary:
     first, last = summary.clocks[0], summary.clocks[-1]
     return replace(summary, clocks=(first, ClockPair(last.wall + 1.0, last.monotonic)))
@@ -293,6 +297,10 @@ RUNS: dict[str, Sabotage] = {
     "packets dropped": Sabotage(own(), summary=lambda s: replace(s, dropped={"left": 1, "right": 0})),
     "clock stepped": Sabotage(own(), summary=stepped),
     "prediction off": Sabotage(own(watch_s=None, sysctls={}), at_cut=fewer_retries),
+    "orphan's prediction off": Sabotage(
+        own(sysctls={}, watch_s=6.0, actions=(Action(0.05, "client", "send"), Action(1.2, "client", "close"))),
+        at_cut=more_orphan_retries,
+    ),
     "undisturbed": Sabotage(own()),
     "foreign busy": Sabotage(foreign(noticed="TimeoutError")),
     "foreign exits": Sabotage(foreign(direction=Cut.RETURN)),
@@ -414,6 +422,13 @@ def test_a_prediction_that_is_off_is_refuted(runs: Batch) -> None:
     assert "client-window" in failed(record)
 
 
+def test_a_prediction_of_an_orphans_end_that_is_off_is_refuted(runs: Batch) -> None:
+    record = runs["orphan's prediction off"]
+
+    assert record.outcome is Outcome.REFUTED, record.reason
+    assert {"client-orphan", "client-orphan-copies", "client-orphan-rule"} <= failed(record)
+
+
 def test_a_foreign_clients_output_tells_when_it_noticed(runs: Batch) -> None:
     record = runs["foreign busy"]
     client = record.observation.client
@@ -444,6 +459,8 @@ def test_a_foreign_client_that_closes_before_its_kernel_gives_up_noticed_by_the_
     assert client.noticed_s == client.closed_s
     assert client.noticed_s == pytest.approx((client.first_lost_s or 0) + 1.0, abs=0.35)
     assert (client.gave_up_s, client.cause) == (None, Cause.NONE)
+    assert client.orphan is not None
+    assert client.copies == (client.copies_until_closed or 0) + (client.orphan.copies or 0)
 
 
 def test_a_foreign_clients_keepalive_is_read_and_predicted(runs: Batch) -> None:
