@@ -1,15 +1,15 @@
-"""The tables of ``lab live lifecycle``, in 80 columns."""
+"""The tables of ``lab live lifecycle``, each below what it asks and what its columns are, in 80 columns or more."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from lab.host.tables.without_session import ASKS
+from lab.cli import lifecycle_legends as legends
+from lab.cli.grid import Grid
+from lab.cli.lifecycle_hosts import grid as hosts_grid
 
 if TYPE_CHECKING:
     from lab.host.tables import Row as HostRow
@@ -28,8 +28,6 @@ OPEN, ENDED, NEVER = "=", "x", ">"
 AXIS = f"{FIRST_S:g} s".ljust(WIDTH - 6) + f"{LAST_S:g} s"
 """The heading of a timeline."""
 
-REQUESTS = frozenset(type(ask).__name__ for ask in ASKS)
-
 
 def timeline(ended_s: float | None) -> str:
     """A connection from the moment when it was left to its end.
@@ -45,49 +43,75 @@ def timeline(ended_s: float | None) -> str:
 
 def shown(tables: "Tables", hosts: Sequence["HostRow"]) -> Iterator[object]:
     """Everything, in the order of reading."""
-    yield from _titled(
-        "Left sessions, until server, kernel and reader saw the end (the slowest of four servers; 480 s: its limit)",
-        _leaks(tables),
-    )
-    yield from _titled("What those sessions said: connected, closed, resumed", _said(tables))
-    yield from _titled("Sessions released at about the same time, and those that ended", _repeated(tables))
-    yield from _titled("Sessions opened one after the other, none closed", _limit(tables))
-    yield from _titled("What the servers do differently, as a session sees it", _rules(tables))
-    yield from _titled("Our close against the receive that fails at it: runs that were right", _race(tables))
-    yield from _titled("Who closed, and what the application is told", _closes(tables.closes))
+    yield Text(legends.HEAD)
+    yield from _titled(legends.LEAKS, _leaks(tables))
+    yield from _titled(legends.SAID, _said(tables))
+    yield from _titled(legends.REPEATED, _repeated(tables))
+    yield from _titled(legends.LIMIT, _limit(tables))
+    yield from _titled(legends.RULES, _rules(tables))
+    yield from _titled(legends.RACE, _race(tables))
+    yield from _titled(legends.SETUP, _closed_in_setup(tables))
+    yield from _titled(legends.LATER, _closed_later(tables))
+    yield Text(f"\n{legends.HOSTS}")
     for question, rows in groupby(hosts, key=lambda row: row.question):
-        yield from _titled(f"Hosts: {question.value}", _hosts(list(rows)))
+        yield from _titled((f"Hosts: {question.value}", legends.HOST[question]), hosts_grid(list(rows)))
 
 
-def _titled(title: str, table: Table) -> Iterator[object]:
+def verdict(tables: "Tables", hosts: Sequence["HostRow"], wrong: Sequence[str]) -> str:
+    """The last line.
+
+    Args:
+        tables: What was measured.
+        hosts: The same.
+        wrong: What contradicts the predictions.
+    """
+    count = sum(map(len, tables.as_json().values())) + len(hosts)
+    if not wrong:
+        return f"Every repair holds and every defect shows, as predicted: {count} rows."
+    return f"NOT AS PREDICTED: {len(wrong)} of {count} rows; they are named on standard error."
+
+
+def _titled(words: tuple[str, str], grid: Grid) -> Iterator[object]:
+    title, legend = words
     yield Text(f"\n{title}", style="bold")
-    yield table
+    yield Text(legend)
+    yield grid
 
 
-def _leaks(tables: "Tables") -> Table:
-    """One line for each variant and path: its servers are alike, and of each time the slowest stands for them."""
-    table = _table("path", "variant", AXIS, "server", "socket", "stream")
-    for path, variant, rows in _by_path(tables):
-        slowest = max(rows, key=_ended_s)
-        ended = None if math.isinf(_ended_s(slowest)) else _ended_s(slowest)
-        socket = _slowest([row.socket_over_in_s for row in rows])
-        streams = [row for row in rows if row.stream_finished is not None]
-        stream = _slowest([row.stream_ended_in_s for row in streams]) if streams else ""
-        _add(table, path, variant, timeline(ended), _after(slowest), socket, stream, ok=_all_ok(rows))
-    return table
+def _leaks(tables: "Tables") -> Grid:
+    """One line for each variant of a path: its servers are alike, and of each time the slowest stands for them."""
+    grid = Grid("variant", AXIS, "server", "socket", "reader", whole=("variant", AXIS, "server", "socket", "reader"))
+    for path, variants in groupby(_by_path(tables), key=lambda found: found[0]):
+        grid.group(path)
+        for _, variant, rows in variants:
+            slowest = max(rows, key=_ended_s)
+            ended = None if math.isinf(_ended_s(slowest)) else _ended_s(slowest)
+            socket = _slowest([row.socket_over_in_s for row in rows])
+            streams = [row for row in rows if row.stream_finished is not None]
+            reader = _slowest([row.stream_ended_in_s for row in streams]) if streams else "-"
+            grid.add(variant, timeline(ended), _after(slowest), socket, reader, ok=_all_ok(rows))
+    return grid
 
 
-def _said(tables: "Tables") -> Table:
+def _said(tables: "Tables") -> Grid:
     """One line for each path, if all variants say the same."""
-    table = _table("path", "variant", "is_closed")
+    grid = Grid("path", "variant", "is_closed")
     said: dict[tuple[str, str], list[str]] = {}
     for path, variant, rows in _by_path(tables):
         for steps in dict.fromkeys(", then ".join("yes" if step else "no" for step in row.is_closed) for row in rows):
             if steps:
                 said.setdefault((path, steps), []).append(variant)
     for (path, steps), variants in said.items():
-        _add(table, path, ", ".join(dict.fromkeys(variants)), steps, ok=True)
-    return table
+        grid.add(path, _together(variants), steps, ok=True)
+    return grid
+
+
+def _together(variants: Iterable[str]) -> str:
+    """Variants that are alike."""
+    from lab.live.lifecycle import VARIANTS
+
+    found = list(dict.fromkeys(variants))
+    return "all three" if len(found) == len(VARIANTS) else ", ".join(found)
 
 
 def _by_path(tables: "Tables") -> Iterator[tuple[str, str, list["LeakRow"]]]:
@@ -107,7 +131,7 @@ def _ended_s(row: "LeakRow") -> float:
 def _after(row: "LeakRow") -> str:
     if row.closed_in_s is not None:
         return f"{row.closed_in_s:.2f} s"
-    return "never" if row.server_limit_s is None else f"{row.server_limit_s} s"
+    return "open" if row.server_limit_s is None else f"{row.server_limit_s} s, its limit"
 
 
 def _slowest(times: Sequence[float | None]) -> str:
@@ -116,49 +140,88 @@ def _slowest(times: Sequence[float | None]) -> str:
     return f"{max(came):.2f} s" if len(came) == len(times) else "open"
 
 
-def _repeated(tables: "Tables") -> Table:
-    table = _table("server", "variant", "ended", "slowest")
+def _repeated(tables: "Tables") -> Grid:
+    grid = Grid("variant", "server", "ended", "slowest")
     for many in tables.repeated:
         slowest = "" if many.slowest_s is None else f"{many.slowest_s:.2f} s"
-        _add(table, many.profile, many.variant, f"{many.closed} of {many.runs}", slowest, ok=many.ok)
-    return table
+        grid.add(many.variant, many.profile, f"{many.closed} of {many.runs}", slowest, ok=many.ok)
+    return grid
 
 
-def _limit(tables: "Tables") -> Table:
-    table = _table("server", "limit", "variant", "refused at", "counted")
+def _limit(tables: "Tables") -> Grid:
+    grid = Grid("variant", "server", "limit", "refused", "counted")
     for row in tables.limit:
-        refused = "never" if row.refused_at is None else str(row.refused_at)
-        _add(table, row.profile, str(row.limit), row.variant, refused, str(row.counted), ok=row.ok)
-    return table
+        refused = f"none of {row.attempts}" if row.refused_at is None else f"number {row.refused_at}"
+        limit = "none" if row.limit is None else str(row.limit)
+        grid.add(row.variant, row.profile, limit, refused, str(row.counted), ok=row.ok)
+    return grid
 
 
-def _rules(tables: "Tables") -> Table:
-    table = _table("server", "version", "handles", "none now", "call of a former connection")
+def _rules(tables: "Tables") -> Grid:
+    grid = Grid("server", "version", "handles", "none now", "late result")
     for row in tables.rules:
-        _add(table, row.profile, row.version or "", str(row.handles), str(row.without), row.old_call, ok=row.ok)
-    return table
+        grid.add(row.profile, row.version or "", str(row.handles), str(row.without), row.old_call, ok=row.ok)
+    return grid
 
 
-def _race(tables: "Tables") -> Table:
-    table = _table("order", "variant", "runs", "reader", "recorded", "later sends")
-    for row in tables.race:
-        figures = (row.runs, row.reader_right, row.recorded_first, row.sends_right)
-        _add(table, row.order, row.variant, *map(str, figures), ok=row.ok)
-    return table
+def _race(tables: "Tables") -> Grid:
+    """One line for all variants that come out the same."""
+    grid = Grid("variant", "reader", "recorded", "later sends")
+    for order in dict.fromkeys(row.order for row in tables.race):
+        alike: dict[tuple[tuple[str, ...], bool], list[str]] = {}
+        for row in tables.race:
+            if row.order == order:
+                rights = (row.reader_right, row.recorded_first, row.sends_right)
+                cells = tuple(f"{right} of {row.runs}" for right in rights)
+                alike.setdefault((cells, row.ok), []).append(row.variant)
+        grid.group(order)
+        for (cells, ok), variants in alike.items():
+            grid.add(_together(variants), *cells, ok=ok)
+    return grid
 
 
-def _closes(rows: Iterable["CloseRow"]) -> Table:
-    """One line for all codes that are told alike."""
-    table = _table("client", "end", "connect", "reader", "later sends", "is_closed")
-    alike: dict[tuple[str, ...], list[CloseRow]] = {}
+def _closed_in_setup(tables: "Tables") -> Grid:
+    from lab.study.lifecycle.closes import SETUP
+
+    grid = Grid("who", "how, with which codes", "connect", "reader", "sends", "is_closed")
+    for variants, rows in _alike(row for row in tables.closes if row.phase == SETUP):
+        grid.group(variants)
+        for cells, ok in rows:
+            grid.add(*cells, ok=ok)
+    return grid
+
+
+def _closed_later(tables: "Tables") -> Grid:
+    """Without ``connect``, which was told of no error by then."""
+    from lab.study.lifecycle.closes import OPEN as LATER
+
+    grid = Grid("who", "how, with which codes", "reader", "sends", "is_closed")
+    for variants, rows in _alike(row for row in tables.closes if row.phase == LATER):
+        grid.group(variants)
+        for (who, how, _, *told), ok in rows:
+            grid.add(who, how, *told, ok=ok)
+    return grid
+
+
+Told = tuple[tuple[str, ...], bool]
+"""Who, how and with which codes, what was told, is_closed; and whether that is right."""
+
+
+def _alike(rows: Iterable["CloseRow"]) -> Iterator[tuple[str, list[Told]]]:
+    """Variants, and their lines: one for all codes that are told alike, and one block for all variants that are."""
+    by_variant: dict[str, dict[tuple[str, ...], list[CloseRow]]] = {}
     for row in rows:
         told = tuple(_without(text, row.code) for text in (row.connect, row.reader, row.sender))
-        alike.setdefault((row.client, row.phase, row.how, row.by, *told, "yes" if row.is_closed else "no"), []).append(
-            row
+        key = (row.by, row.how, *told, "yes" if row.is_closed else "no")
+        by_variant.setdefault(row.client, {}).setdefault(key, []).append(row)
+    blocks: dict[tuple[Told, ...], list[str]] = {}
+    for variant, lines in by_variant.items():
+        block = tuple(
+            ((who, f"{how}: {_codes([row.code for row in found])}", *told), _all_ok(found))
+            for (who, how, *told), found in lines.items()
         )
-    for (client, phase, how, by, *words), found in alike.items():
-        _add(table, client, f"{by}, {phase}, {how}: {_codes([row.code for row in found])}", *words, ok=_all_ok(found))
-    return table
+        blocks.setdefault(block, []).append(variant)
+    yield from ((_together(variants), list(block)) for block, variants in blocks.items())
 
 
 def _codes(found: Sequence[int]) -> str:
@@ -175,39 +238,5 @@ def _without(text: str, code: int) -> str:
     return text.replace(str(code), "CODE")
 
 
-def _hosts(rows: Sequence["HostRow"]) -> Table:
-    """One line for a case over both carriers, and for all requests that fare alike."""
-    table = _table("case", "variant", "over", "seen", "after")
-    alike: dict[tuple[str, str, str], list[HostRow]] = {}
-    for row in rows:
-        alike.setdefault((_kind(row.case), row.variant, row.seen), []).append(row)
-    for (kind, variant, seen), found in alike.items():
-        cases = list(dict.fromkeys(row.case for row in found))
-        case = cases[0] if len(cases) == 1 else f"{len(cases)} requests {kind}"
-        times = [row.after_s for row in found if row.after_s is not None]
-        after = f"{max(times):.2f} s" if times else ""
-        over = ", ".join(dict.fromkeys(row.transport for row in found))
-        _add(table, case, variant, over, seen, after, ok=all(row.right for row in found))
-    return table
-
-
-def _kind(case: str) -> str:
-    """What a case is about; of one that each request has, without the request."""
-    request, _, rest = case.partition(" ")
-    return rest if request in REQUESTS else case
-
-
 def _all_ok(rows: Iterable["LeakRow | CloseRow"]) -> bool:
     return all(row.ok for row in rows)
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading == AXIS)
-    return table
-
-
-def _add(table: Table, *cells: str, ok: bool) -> None:
-    """A row; a defect that shows is red."""
-    table.add_row(*(Text(cell) for cell in cells), style=None if ok else "red")

@@ -40,14 +40,19 @@ def print_json(result: Mapping[str, Any]) -> None:
         _reader_gone()
 
 
-def print_out(renderable: object = "", *, style: str | None = None) -> None:
+def print_out(renderable: object = "", *, style: str | None = None, wide: bool = False) -> None:
     """Print a result for people on standard output.
 
     Args:
         renderable: Text, or anything that rich renders.
         style: Rich style of the whole, such as ``bold green``.
+        wide: It gains by more columns: where there is no terminal, ``COLUMNS`` counts if it says more than 80.
     """
-    _console(stderr=False).print(renderable, style=style)
+    found = _console(stderr=False)
+    if wide and not found.is_terminal:
+        columns = os.environ.get("COLUMNS", "")
+        found.width = max(PLAIN_WIDTH, int(columns)) if columns.isdecimal() else PLAIN_WIDTH
+    found.print(renderable, style=style)
     sys.stdout.flush()
 
 

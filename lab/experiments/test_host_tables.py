@@ -24,7 +24,7 @@ def rows() -> list[Row]:
 
 
 def test_every_repair_holds_and_every_defect_shows(rows: list[Row]) -> None:
-    assert [row for row in rows if not row.ok] == []
+    assert [row for row in rows if not row.as_predicted] == []
     assert {row.transport for row in rows} == {carrier.name for carrier in CARRIERS}
     assert {row.question for row in rows} == set(Question)
     assert {row.variant for row in rows if row.defective} == set(VARIANTS) - {REPAIRED.name}

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 
@@ -11,7 +11,7 @@ class Variant:
     """A host with some of the repairs; the numbers are those of the published description (L1 to L7)."""
 
     name: str
-    """What tables call it."""
+    """What ``--variant`` and the JSON of tables call it."""
 
     tells_closed: bool = True
     """L1: the end of a session is an event."""
@@ -34,10 +34,13 @@ class Variant:
     counts_undeliverable: bool = True
     """L7: a verdict that cannot be delivered ends the wait."""
 
+    label: str = field(default="", kw_only=True)
+    """What printed tables call it, where its name says too little beside sessions that are released."""
+
 
 REPAIRED = Variant("repaired")
 
-RELEASED = Variant("released", *[False] * 6)
+RELEASED = Variant("released", *[False] * 6, label="livekit-agents 1.8.9")
 """As livekit-agents 1.8.9 was seen to behave (L1 to L4), and as the description has it (L5, L6); without L5 nobody
 waits for a verdict, so that L7 has no defect there."""
 

@@ -20,5 +20,5 @@ async def all_rows(carriers: Sequence[Carrier] = CARRIERS) -> list[Row]:
 
 
 def host_rows() -> list[Row]:
-    """The same, for who has no event loop (about 10 s, mostly waiting)."""
+    """The same, for who has no event loop (some seconds, mostly waiting)."""
     return asyncio.run(all_rows())

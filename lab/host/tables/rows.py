@@ -30,7 +30,7 @@ class Row:
     """From the cause to that; None where nothing was to be waited for."""
 
     right: bool
-    """Whether it is what the repairs promise."""
+    """Whether it is what the repairs promise: right in itself."""
 
     defective: bool
     """Whether this variant has the defect that the case is about."""
@@ -39,12 +39,12 @@ class Row:
     """Of such a variant, whether what was seen is that defect, and not another one."""
 
     @property
-    def ok(self) -> bool:
-        """Whether the variant did what its label says."""
+    def as_predicted(self) -> bool:
+        """Whether the variant did what its name says: a repaired one what is right, another one its defect."""
         return self.shows and not self.right if self.defective else self.right
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON, where ``ok`` is what it is in every other table: right in itself."""
         return {
             "question": self.question.value,
             "case": self.case,
@@ -55,5 +55,6 @@ class Row:
             "right": self.right,
             "defective": self.defective,
             "shows": self.shows,
-            "ok": self.ok,
+            "ok": self.right,
+            "as_predicted": self.as_predicted,
         }

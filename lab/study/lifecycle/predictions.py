@@ -51,8 +51,13 @@ def repeated_wrong(rows: Iterable[Repeated], runs: int) -> Iterator[str]:
         rows,
         lambda row: (row.variant, row.profile),
         wanted,
-        lambda row: row.ok and row.closed == row.runs == runs,
+        lambda row: repeated_as_predicted(row, runs),
     )
+
+
+def repeated_as_predicted(row: Repeated, runs: int) -> bool:
+    """All of so many are over."""
+    return row.ok and row.closed == row.runs == runs
 
 
 def limit_wrong(rows: Iterable[LimitRow]) -> Iterator[str]:
@@ -105,8 +110,13 @@ def closes_wrong(rows: Iterable[CloseRow]) -> Iterator[str]:
         rows,
         lambda row: (row.client, row.phase, row.how, row.by, row.code),
         wanted,
-        lambda row: (row.connect, row.reader, row.sender, row.is_closed) == told(VARIANTS[row.client], row),
+        closes_as_predicted,
     )
+
+
+def closes_as_predicted(row: CloseRow) -> bool:
+    """All are told what they should be."""
+    return (row.connect, row.reader, row.sender, row.is_closed) == told(VARIANTS[row.client], row)
 
 
 def told(variant: Variant, row: CloseRow) -> tuple[str, str, str, bool]:
@@ -133,7 +143,12 @@ def told(variant: Variant, row: CloseRow) -> tuple[str, str, str, bool]:
 
 def rules_wrong(rows: Iterable[RulesRow]) -> Iterator[str]:
     """What contradicts: each server keeps to its profile's rules."""
-    yield from _each("rules", rows, lambda row: (row.profile,), [(name,) for name in ENDPOINTS], lambda row: row.ok)
+    yield from _each("rules", rows, lambda row: (row.profile,), [(name,) for name in ENDPOINTS], rules_as_predicted)
+
+
+def rules_as_predicted(row: RulesRow) -> bool:
+    """The right server is the predicted one: none of them has a defect."""
+    return row.ok
 
 
 def _each(

@@ -1,8 +1,9 @@
 """All tables of a client session's life, measured side by side."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lab.live.lifecycle import LAB, REPAIRED
 from lab.live.lifecycle.endpoints import ENDPOINTS
@@ -12,6 +13,8 @@ from lab.study.lifecycle.leaks import LeakRow, Repeated
 from lab.study.lifecycle.limit import LimitRow
 from lab.study.lifecycle.race import RaceRow
 from lab.study.lifecycle.rules import RulesRow
+
+Row = TypeVar("Row")
 
 REPEATS = 100
 
@@ -30,14 +33,18 @@ class Tables:
     """Sessions that were asked for in each row of ``repeated``."""
 
     def as_json(self) -> dict[str, list[dict[str, Any]]]:
-        """Each table under its name, rows as the contract has them."""
+        """Each table under its name, rows as the contract has them, each with what its prediction says of it."""
         return {
-            "leaks": leaks.as_json(self.leaks),
-            "repeated": leaks.as_json(self.repeated),
-            "limit": limit.as_json(self.limit),
-            "race": race.as_json(self.race),
-            "closes": closes.as_json(self.closes),
-            "rules": rules.as_json(self.rules),
+            "leaks": _judged(leaks.as_json(self.leaks), self.leaks, predictions.leaks_as_predicted),
+            "repeated": _judged(
+                leaks.as_json(self.repeated),
+                self.repeated,
+                lambda row: predictions.repeated_as_predicted(row, self.repeats),
+            ),
+            "limit": _judged(limit.as_json(self.limit), self.limit, predictions.limit_as_predicted),
+            "race": _judged(race.as_json(self.race), self.race, predictions.race_as_predicted),
+            "closes": _judged(closes.as_json(self.closes), self.closes, predictions.closes_as_predicted),
+            "rules": _judged(rules.as_json(self.rules), self.rules, predictions.rules_as_predicted),
         }
 
     @property
@@ -53,8 +60,14 @@ class Tables:
         ]
 
 
+def _judged(
+    written: Iterable[dict[str, Any]], rows: Iterable[Row], as_predicted: Callable[[Row], bool]
+) -> list[dict[str, Any]]:
+    return [{**one, "as_predicted": as_predicted(row)} for one, row in zip(written, rows, strict=True)]
+
+
 async def measure(*, repeats: int = REPEATS, races: int = race.RUNS) -> Tables:
-    """Run everything; some 20 s, nearly all of it waiting.
+    """Run everything; nearly all of its time is waiting.
 
     Args:
         repeats: Sessions released for each of the two variants that close, at each server.

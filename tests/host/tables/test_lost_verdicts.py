@@ -16,13 +16,13 @@ WAITED_FOR = VARIANTS["lost verdict waited for"]
 def test_a_verdict_that_is_not_taken_ends_the_wait() -> None:
     row = done(refused(WEBSOCKET, REPAIRED))
 
-    assert (row.ok, row.seen) == (True, "shut down at once")
+    assert (row.as_predicted, row.seen) == (True, "shut down at once")
 
 
 def test_one_that_is_waited_for_is_waited_for_until_the_time_out() -> None:
     row = done(refused(HASTY, WAITED_FOR))
 
-    assert (row.ok, row.seen) == (True, "shut down after the time-out")
+    assert (row.as_predicted, row.seen) == (True, "shut down after the time-out")
 
 
 def test_one_behind_full_buffers_is_given_up_after_the_drain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,11 +30,11 @@ def test_one_behind_full_buffers_is_given_up_after_the_drain(monkeypatch: pytest
     monkeypatch.setattr(lost_verdicts, "FULL_S", 0.05)
 
     row = done(unread(replace(TCP, request_s=0.1), REPAIRED))
-    assert (row.ok, row.seen) == (True, "shut down after the drain")
+    assert (row.as_predicted, row.seen) == (True, "shut down after the drain")
 
 
 def test_buffers_that_are_not_full_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lost_verdicts, "BACKLOG", 0)
 
     row = done(unread(replace(TCP, request_s=0.1), REPAIRED))
-    assert (row.ok, row.seen) == (False, "the buffers took all of it")
+    assert (row.as_predicted, row.seen) == (False, "the buffers took all of it")

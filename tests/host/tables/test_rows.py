@@ -24,7 +24,7 @@ def row(*, right: bool, defective: bool, shows: bool) -> Row:
 def test_a_variant_is_as_its_label_says_if_right_or_wrong_in_its_own_way(
     right: bool, defective: bool, shows: bool, ok: bool
 ) -> None:
-    assert row(right=right, defective=defective, shows=shows).ok is ok
+    assert row(right=right, defective=defective, shows=shows).as_predicted is ok
 
 
 def test_a_row_goes_into_json_with_its_time_to_a_tenth_of_a_millisecond() -> None:
