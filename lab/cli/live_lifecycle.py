@@ -50,7 +50,7 @@ def lifecycle(
 
 
 def contradictions(tables: "Tables", hosts: Sequence["HostRow"]) -> list[str]:
-    """What does not show what was predicted of it, or is missing; one sentence each."""
+    """What does not show what was predicted of it, or is missing; a line each."""
     return [*tables.failures, *(f"host: {row}" for row in hosts if not row.as_predicted)]
 
 

@@ -57,6 +57,17 @@ def test_a_wide_table_fits_eighty_columns_whatever_the_terminal_beside_it(
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize(("columns", "width"), [("200", 200), ("40", 80), ("", 80), ("many", 80)])
+def test_what_gains_by_columns_has_as_many_as_it_is_told_of(
+    columns: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    output.print_out("x" * 300, wide=True)
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) == width
+
+
 @pytest.mark.parametrize("call", ["print_json({'many': ['x'] * 10})", "print_out('x' * 10)"])
 def test_a_reader_that_went_away_ends_the_command_quietly(call: str, tmp_path: Path) -> None:
     program = f"from lab.cli import output\nfor _ in range(100000): output.{call}"

@@ -108,6 +108,13 @@ def test_a_name_is_found_in_any_case_and_a_wrong_one_gets_the_nearest() -> None:
         find("BR1-paralel")
 
 
+@pytest.mark.parametrize("name", ["nope", "XX"])
+def test_a_name_that_is_near_none_gets_no_suggestion(name: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        find(name)
+    assert raised.value.fix == "`lab live run` without a name lists them."
+
+
 def test_attempts_that_back_off_wait_from_refusal_to_attempt() -> None:
     assert backing_off((1, 2, 4), 0.5) == (0.0, 1.5, 4.0, 8.5)
 

@@ -13,3 +13,8 @@ def test_every_repair_can_be_left_out_alone() -> None:
 
     assert len(alone) == 7
     assert set(defects(RELEASED)) == alone - {"counts_undeliverable"}
+
+
+def test_tables_print_the_released_one_by_its_version() -> None:
+    """Sessions are released in the same output."""
+    assert [each.label for each in VARIANTS.values() if each.label] == ["livekit-agents 1.8.9"]

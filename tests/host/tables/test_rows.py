@@ -30,4 +30,10 @@ def test_a_variant_is_as_its_label_says_if_right_or_wrong_in_its_own_way(
 def test_a_row_goes_into_json_with_its_time_to_a_tenth_of_a_millisecond() -> None:
     found = row(right=False, defective=True, shows=True).as_dict()
 
-    assert (found["after_s"], found["question"], found["shows"], found["ok"]) == (0.1235, "session_closed", True, True)
+    assert (found["after_s"], found["question"], found["shows"]) == (0.1235, "session_closed", True)
+
+
+def test_in_json_ok_is_right_in_itself_and_as_predicted_what_was_to_come_of_the_variant() -> None:
+    found = row(right=False, defective=True, shows=True).as_dict()
+
+    assert (found["ok"], found["right"], found["as_predicted"]) == (False, False, True)
