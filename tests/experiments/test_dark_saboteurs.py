@@ -15,6 +15,7 @@ import pytest
 
 from lab.core.fault import Fault
 from lab.core.prediction import State
+from lab.experiments import test_held_dark as held_dark
 from lab.experiments import test_host_dark as host_dark
 from lab.experiments import test_released_dark as released_dark
 from lab.experiments.programs import said
@@ -40,6 +41,9 @@ TOLD_WITH_THE_COPY: Experiment = host_dark.test_healed_in_time_the_end_is_told_w
 DONE_AT_ONCE: Experiment = (
     released_dark.test_the_application_is_done_at_once_and_the_kernel_goes_on_when_its_socket_is_let_go
 )
+
+WATCHED: Experiment = held_dark.test_a_watchdog_tells_within_two_seconds_and_its_connection_is_an_orphan
+NOBODY_TOLD: Experiment = held_dark.test_held_and_idle_nobody_is_ever_told
 
 
 def cut_nothing(testbed: Testbed) -> None:
@@ -104,6 +108,9 @@ CASES = {
     "a session that leaks": Case(
         DONE_AT_ONCE, released_dark.release(PUBLISHED.name, client_state=State.FIN_WAIT_1, watch_s=6.0)
     ),
+    "no rule, held": Case(NOBODY_TOLD, held_dark.held(watch_s=2.0), cut_nothing),
+    "no watchdog": Case(WATCHED, held_dark.held((held_dark.DOES_S, "send"), watch_s=7.5, writes_on=False)),
+    "idle, and yet watched": Case(NOBODY_TOLD, held_dark.held(watch=True, watch_s=6.0)),
 }
 
 
