@@ -86,8 +86,9 @@ async def _shut_down(stage: Stage, carrier: Carrier, variant: Variant, case: str
     await asking
     once = stage.judged == [OWN]
     waited = carrier.sat_out(took_s, carrier.session_end_s)
+    right = once and not waited and tries_s <= took_s < carrier.session_end_s
     seen = LATE if waited else DRAINED if tries_s else AT_ONCE
     return Row(
         Question.FINALIZING, case, variant.name, carrier.name, seen, took_s,
-        once and tries_s <= took_s < carrier.session_end_s, not variant.counts_undeliverable, once and waited,
+        right, not variant.counts_undeliverable, once and waited,
     )  # fmt: skip

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lab.host.machine.variant import REPAIRED, VARIANTS
+from lab.host.machine.variant import REPAIRED, VARIANTS, Variant
 from lab.host.tables import lost_verdicts
 from lab.host.tables.lost_verdicts import refused, unread
-from lab.host.tables.stage import TCP, WEBSOCKET
+from lab.host.tables.stage import TCP, WEBSOCKET, Stage
 from tests.host.tables.cases import HASTY, done
 
 WAITED_FOR = VARIANTS["lost verdict waited for"]
@@ -38,3 +38,19 @@ def test_buffers_that_are_not_full_show_nothing(monkeypatch: pytest.MonkeyPatch)
 
     row = done(unread(replace(TCP, request_s=0.1), REPAIRED))
     assert (row.as_predicted, row.seen) == (False, "the buffers took all of it")
+
+
+@pytest.mark.parametrize("share", [0.98, 0.99, 0.995, 1.0, 1.01])
+@pytest.mark.parametrize("variant", [REPAIRED, WAITED_FOR], ids=["repaired", "waited for"])
+def test_no_time_is_both_right_and_the_defect(share: float, variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Event loops round: a time-out may be over a little before its time."""
+    done_at_all = Stage.done
+
+    async def took(stage: Stage) -> float:
+        await done_at_all(stage)
+        return share * HASTY.session_end_s
+
+    monkeypatch.setattr(Stage, "done", took)
+    row = done(refused(HASTY, variant))
+
+    assert row.right is not row.shows
