@@ -64,7 +64,7 @@ class WebSocketWire:
         """Connect. See ``Wire``.
 
         Raises:
-            UsageError: the URL is none of a WebSocket.
+            UsageError: the URL is none of a WebSocket. One that the server redirects to is the server's answer.
         """
         self._thread = threading.get_ident()
         options = CONNECT_OPTIONS | {"open_timeout": OPEN_S} | ({} if self._ssl is None else {"ssl": self._ssl})
@@ -76,8 +76,13 @@ class WebSocketWire:
                 compression=None,
                 **options,
             )
-        except InvalidURI as error:
-            raise UsageError(f"{self._url!r} is no WebSocket URL: {error.msg}.", fix="ws://HOST:PORT/PATH.") from None
+        except (InvalidURI, ValueError) as error:  # a port or a host that cannot be comes as the latter
+            why = error.msg if isinstance(error, InvalidURI) else str(error)
+            answer = None if self._connection is None else self._connection.response
+            if answer is None:
+                raise UsageError(f"{self._url!r} is no WebSocket URL: {why}.", fix="ws://HOST:PORT/PATH.") from None
+            where = f"{answer.reason_phrase}, to {answer.headers.get('Location')!r}, which is no WebSocket URL: {why}"
+            raise WireEnded(Closure(Party.SERVER, answer.status_code, where)) from None
         except InvalidStatus as error:
             answer = error.response
             raise WireEnded(Closure(Party.SERVER, answer.status_code, answer.reason_phrase)) from error

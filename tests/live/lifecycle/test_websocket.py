@@ -162,7 +162,9 @@ def test_a_path_that_nobody_serves_is_told_with_the_path_that_is() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8765/ws", "127.0.0.1:8765", "ws://"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8765/ws", "127.0.0.1:8765", "ws://", "ws://[bad", "ws://127.0.0.1:99999/", "ws://a..b/"]
+)
 def test_what_is_no_url_of_a_websocket_is_an_error_in_words(url: str) -> None:
     async def scenario() -> None:
         session = LiveSession(lambda: WebSocketWire(url), Setup("m"))
@@ -170,6 +172,31 @@ def test_what_is_no_url_of_a_websocket_is_an_error_in_words(url: str) -> None:
             await session.connect()
 
         assert "Fix: ws://HOST:PORT/PATH" in str(told.value)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "to", ["ws://[bad", "ws://127.0.0.1:99999/", "ws://a..b/", "http://127.0.0.1:1/", "gopher://x"]
+)
+def test_a_redirect_to_no_url_of_a_websocket_is_the_servers_refusal_for_everybody(to: str) -> None:
+    def answer(connection: ServerConnection, _: Request) -> Response:
+        response = connection.respond(HTTPStatus.FOUND, "")
+        response.headers["Location"] = to
+        return response
+
+    async def scenario() -> None:
+        async with serve(_nothing, "127.0.0.1", 0, process_request=answer) as server:
+            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+            session = LiveSession(lambda: WebSocketWire(url), Setup("m"))
+            reading = asyncio.ensure_future(anext(session.responses))
+            await asyncio.sleep(0)
+            for asks in (session.connect, lambda: reading, lambda: session.send_text("late")):
+                with pytest.raises(SetupRefused) as refused:
+                    async with asyncio.timeout(DEADLINE_S):
+                        await asks()
+                assert f"302 Found, to {to!r}, which is no WebSocket URL" in refused.value.message
+                assert url not in str(refused.value)
 
     asyncio.run(scenario())
 
