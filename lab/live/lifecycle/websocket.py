@@ -88,7 +88,7 @@ class WebSocketWire:
             raise WireEnded(Closure(Party.SERVER, answer.status_code, answer.reason_phrase)) from error
         except (InvalidHandshake, EOFError) as error:
             raise WireEnded(Closure(Party.NETWORK, ABNORMAL, str(error))) from error
-        if self._watch is not None:
+        if self._watch is not None and not self._open().gone:  # else nobody would end the watch
             self._watch.begin(self._open(), self._lost)
 
     async def receive(self) -> str | bytes:
@@ -201,6 +201,9 @@ class _Connection(TappedConnection):
     writing = False
     """Something is on its way to the transport."""
 
+    gone = False
+    """Its transport is."""
+
     lost: str | None = None
     """What showed its watchdog that it is."""
 
@@ -209,6 +212,7 @@ class _Connection(TappedConnection):
         self._over = ears.over
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.gone = True
         self._over()
         super().connection_lost(exc)
 

@@ -60,6 +60,20 @@ def test_a_session_that_is_watched_ends_as_another_and_its_watch_with_it() -> No
     play(scene)
 
 
+@pytest.mark.parametrize("says", [b"\x88\x02\x03\xf3", b"\xff\xff"], ids=["a close frame", "what is no frame"])
+def test_a_connection_that_is_over_when_it_is_open_is_not_watched(says: bytes) -> None:
+    """The answer to the upgrade and the end come in one segment."""
+
+    async def scenario() -> None:
+        async with raw_server(says) as url:
+            before = asyncio.all_tasks()
+            live = WebSocketWire(url, watch=Patience())
+            await live.open()
+            await until(lambda: asyncio.all_tasks() <= before, "its tasks' end")
+
+    asyncio.run(scenario())
+
+
 def test_unwatched_a_silent_server_is_waited_for() -> None:
     async def scene(url: str) -> None:
         session = await opened(url)
