@@ -5,45 +5,30 @@ moment of its life. Times are seconds from the cut and None means "did not happe
 Keys that this version does not know are kept when a record is read and written again.
 """
 
-import enum
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, model_validator
+from pydantic import Field, FiniteFloat, NonNegativeInt, model_validator
 
 from lab.core.fault import Cut, Placement, Scope
 from lab.core.prediction import Cause as Cause
 from lab.core.verdict import Outcome as Outcome
+from lab.report.record_observation import Bystander as Bystander
+from lab.report.record_observation import Crossed as Crossed
+from lab.report.record_observation import EndObservation as EndObservation
+from lab.report.record_observation import NoticedBy as NoticedBy
+from lab.report.record_observation import Observed as Observed
+from lab.report.record_observation import OrphanObservation as OrphanObservation
+from lab.report.record_part import Part
+from lab.report.record_prediction import Activity as Activity
+from lab.report.record_prediction import Branch as Branch
+from lab.report.record_prediction import EndPrediction as EndPrediction
+from lab.report.record_prediction import Prediction as Prediction
 
 SCHEMA: Literal[1] = 1
 """Number of the record's format; additions keep it, a changed meaning raises it."""
 
-Window = Annotated[tuple[FiniteFloat, FiniteFloat], Field(description="[low, high], both ends included")]
-CopyRange = Annotated[tuple[NonNegativeInt, NonNegativeInt], Field(description="[low, high], both ends included")]
 
-
-class Activity(enum.Enum):
-    """Whether an end had data to send into the hole."""
-
-    SENDING = "sending"
-    IDLE = "idle"
-
-
-class NoticedBy(enum.Enum):
-    """By which sign the program showed that it knew."""
-
-    OUTPUT = "output"
-    CLOSE = "close"
-    EXIT = "exit"
-    ERROR = "error"
-
-
-class _Part(BaseModel):
-    """Frozen, tolerant of keys that a later version adds, intolerant of NaN and infinity."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, use_attribute_docstrings=True)
-
-
-class Versions(_Part):
+class Versions(Part):
     """What ran."""
 
     lab: str | None = None
@@ -53,7 +38,7 @@ class Versions(_Part):
     tools: dict[str, str] = {}
 
 
-class Settings(_Part):
+class Settings(Part):
     """Kernel settings that the outcome depends on, as read back from each node."""
 
     profile: str | None = None
@@ -66,7 +51,7 @@ class Settings(_Part):
     """Timer ticks per second (CONFIG_HZ); None where the kernel does not tell."""
 
 
-class SocketFacts(_Part):
+class SocketFacts(Part):
     """What was measured on one end's socket before the cut; the prediction was made from it."""
 
     srtt_s: FiniteFloat | None = None
@@ -76,21 +61,21 @@ class SocketFacts(_Part):
     """Fields of ``lab.core.socket.SocketOptions``; None where the owner's descriptor could not be read."""
 
 
-class Sockets(_Part):
+class Sockets(Part):
     """Both ends' sockets before the cut."""
 
     client: SocketFacts = SocketFacts()
     server: SocketFacts = SocketFacts()
 
 
-class MatchedPackets(_Part):
+class MatchedPackets(Part):
     """Packets that the fault's rules dropped, counted by the router's kernel."""
 
     forward: NonNegativeInt | None = None
     return_: NonNegativeInt | None = Field(default=None, validation_alias="return", serialization_alias="return")
 
 
-class FaultRecord(_Part):
+class FaultRecord(Part):
     """What was done to the flow."""
 
     kind: str | None = None
@@ -111,14 +96,14 @@ class FaultRecord(_Part):
         return None if self.cut_at is None or self.healed_at is None else self.healed_at - self.cut_at
 
 
-class FlowRecord(_Part):
+class FlowRecord(Part):
     """The flow that was cut, each end as "address:port" (IPv6 addresses in brackets)."""
 
     client: str | None = None
     server: str | None = None
 
 
-class UplinkRecord(_Part):
+class UplinkRecord(Part):
     """The server of a run whose far end is outside of the testbed: neither its kernel nor its program is observed.
 
     ``prediction.server`` says nothing then, and ``observation.server`` no more than the capture on the uplink side of
@@ -136,172 +121,7 @@ class UplinkRecord(_Part):
     """The client's end of the flow as the far end has it, "address:port"; None where that never became known."""
 
 
-class Branch(_Part):
-    """What one end's kernel is predicted to do, if the end sends (or stays idle) after the cut."""
-
-    cause: Cause
-    window_s: Window | None = None
-    """When the kernel gives up, seconds from the cut, ``origin_s`` included; None means never."""
-
-    copies: CopyRange | None = None
-    """How many copies leave, a tail-loss probe included; None where the model does not say."""
-
-    bound_s: FiniteFloat | None = None
-    """The kernel's time limit, counted from its own first retransmission; None where a count decides."""
-
-    copy_windows_s: tuple[Window, ...] = ()
-    """When each copy leaves, seconds from the cut, ``origin_s`` included."""
-
-    origin_s: FiniteFloat = 0.0
-    """What the kernel's rule counts from, seconds from the cut: the first lost send, or the last packet received.
-    Not known before the cut, and then 0: the window minus this is what was stated beforehand."""
-
-    def counted_from(self, origin_s: float) -> Self:
-        """The same branch with its times moved so that they count from another origin, seconds from the cut."""
-        by = origin_s - self.origin_s
-        window = self.window_s
-        return self.model_copy(
-            update={
-                "origin_s": origin_s,
-                "window_s": None if window is None else (window[0] + by, window[1] + by),
-                "copy_windows_s": tuple((low + by, high + by) for low, high in self.copy_windows_s),
-            }
-        )
-
-
-class EndPrediction(_Part):
-    """Prediction for one end: both branches are stated before the cut, one of them applies after it."""
-
-    applied: Activity | None = None
-    """Which branch the end took; None while that is not known."""
-
-    sending: Branch | None = None
-    idle: Branch | None = None
-    closing: Branch | None = None
-    """What becomes of the socket if its program closes it after the cut and before this window: counted from the first
-    lost send, its FIN included. Null where the model has no rule for it, or the run is about a closed socket."""
-
-    orphan: Branch | None = None
-    """What ``closing`` comes to once it is known when the program closed: a close past its window ends the socket at
-    its next expiry, and ``copies`` counts those after the close. Null where none closed, or nothing was predicted of
-    such a case."""
-
-    @property
-    def branch(self) -> Branch | None:
-        """The branch that applied."""
-        if self.applied is None:
-            return None
-        return self.sending if self.applied is Activity.SENDING else self.idle
-
-
-class Prediction(_Part):
-    """What the model said before the cut."""
-
-    client: EndPrediction = EndPrediction()
-    server: EndPrediction = EndPrediction()
-
-
-class OrphanObservation(_Part):
-    """What a kernel made of a socket after its program had closed it; seconds from the cut."""
-
-    copies: NonNegativeInt | None = None
-    """Those of the end's copies that left after the close."""
-
-    gone_s: FiniteFloat | None = None
-    """When the kernel ended it; None where it was still there when the watch ended."""
-
-    gone_within_s: FiniteFloat | None = None
-    """How exactly ``gone_s`` is known, plus or minus."""
-
-    cause: Cause | None = None
-    """None (the word) where it is still there, or its own timer did not end it."""
-
-
-class EndObservation(_Part):
-    """What one end's kernel and program did."""
-
-    first_lost_s: FiniteFloat | None = None
-    copies: NonNegativeInt | None = None
-    """None where it was not counted; 0 where nothing was sent into the hole."""
-
-    copy_times_s: tuple[FiniteFloat, ...] = ()
-    copy_classes: tuple[str, ...] = ()
-    """Segment class of each copy, in the order of ``copy_times_s``; empty where they were not classified."""
-
-    last_copy_s: FiniteFloat | None = None
-    gave_up_s: FiniteFloat | None = None
-    gave_up_within_s: FiniteFloat | None = None
-    """How exactly ``gave_up_s`` is known, plus or minus."""
-
-    cause: Cause | None = None
-    closed_s: FiniteFloat | None = None
-    """When the program closed the socket that its kernel had not given up; what follows is an orphan's end."""
-
-    held_s: FiniteFloat | None = None
-    """The last look that saw the program hold a socket which it closed: the close lies between this and ``closed_s``.
-    None where the wire dates the close."""
-
-    orphan: OrphanObservation | None = None
-    """What became of the socket after ``closed_s``; None where nothing was left of it, or no program closed."""
-
-    errno: str | None = None
-    """Name of the error that the program was given; None where a foreign program hides it."""
-
-    noticed_s: FiniteFloat | None = None
-    noticed_by: NoticedBy | None = None
-    """A close or an exit may follow from the loss, or from the program's own schedule: only the program knows."""
-
-    never_told: bool | None = None
-    """True where neither kernel nor program of this end learned anything while it was watched; None: not known."""
-
-    recovered_s: FiniteFloat | None = None
-    """When the other end first acknowledged this end again after a heal."""
-
-    @property
-    def copies_until_closed(self) -> int | None:
-        """Copies that left while its program held the socket; all of them where none closed it."""
-        if self.closed_s is None or self.copies is None or len(self.copy_times_s) != self.copies:
-            return self.copies
-        return sum(1 for at in self.copy_times_s if at <= self.closed_s)
-
-    @property
-    def by_itself(self) -> bool:
-        """Whether the program's first sign is a close or an exit before its kernel's end: its reason is not known."""
-        if self.noticed_s is None or self.noticed_by not in (NoticedBy.CLOSE, NoticedBy.EXIT):
-            return False
-        return self.gave_up_s is None or self.noticed_s < self.gave_up_s - (self.gave_up_within_s or 0.0)
-
-
-class Bystander(_Part):
-    """The second flow on the same path."""
-
-    alive: bool | None = None
-    lost: NonNegativeInt | None = None
-
-
-class Crossed(_Part):
-    """What came through the hole while it was dark."""
-
-    segments: NonNegativeInt | None = None
-    rst: NonNegativeInt | None = None
-    fin: NonNegativeInt | None = None
-    icmp: NonNegativeInt | None = None
-
-
-class Observed(_Part):
-    """What was seen."""
-
-    client: EndObservation = EndObservation()
-    server: EndObservation = EndObservation()
-    bystander: Bystander = Bystander()
-    reconnected: bool | None = None
-    """Whether a new connection of the lab's own was set up while the old one was dark; None where the lab itself tried
-    none. Connections of the user's own programs are not counted."""
-
-    crossed: Crossed = Crossed()
-
-
-class RealWorld(_Part):
+class RealWorld(Part):
     """The same case with nothing compressed: what the applied branches would be with ``settings``."""
 
     settings: str | None = None
@@ -311,7 +131,7 @@ class RealWorld(_Part):
     server: Branch | None = None
 
 
-class Check(_Part):
+class Check(Part):
     """One proof that the run owes, and whether it holds."""
 
     name: str
@@ -319,7 +139,7 @@ class Check(_Part):
     detail: str = ""
 
 
-class Record(_Part):
+class Record(Part):
     """One run."""
 
     schema_number: Literal[1] = Field(default=SCHEMA, validation_alias="schema", serialization_alias="schema")

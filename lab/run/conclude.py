@@ -3,13 +3,11 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from lab.core.fault import Fault
 from lab.core.flow import FourTuple
 from lab.core.hole import Passage
 from lab.core.kernel import LINUX_DEFAULTS
-from lab.core.prediction import GiveUp
 from lab.core.profiles import real_world
 from lab.core.retransmission import Classified
 from lab.core.segment import Flag
@@ -23,11 +21,10 @@ from lab.report import record as r
 from lab.report.timeline import TimelineWriter
 from lab.report.verdict import verdict
 from lab.run.checks import disturbed, judged
+from lab.run.conclude_end import branch_of, observation_of, observed_far, prediction_of
 from lab.run.findings import EndFinding, FarFinding, Findings
 from lab.run.forecast import EndForecast
-from lab.run.orphan import Orphan
 from lab.run.spec import RunSpec
-from lab.run.traffic import Traffic
 from lab.testbed.ports import CutReceipt
 
 
@@ -73,10 +70,10 @@ def conclude(known: Known, found: Findings) -> r.Record:
                 }
             ),
             "uplink": _uplink(known.spec.uplink, found.far),
-            "prediction": r.Prediction(**{end.name: _prediction(end, cut_at) for end in found.ends}),
+            "prediction": r.Prediction(**{end.name: prediction_of(end, cut_at) for end in found.ends}),
             "observation": r.Observed(
-                client=_observation(found.client, found),
-                server=_observed_far(found) if found.server is None else _observation(found.server, found),
+                client=observation_of(found.client, found),
+                server=observed_far(found) if found.server is None else observation_of(found.server, found),
                 bystander=r.Bystander(alive=found.bystander.alive, lost=found.bystander.lost),
                 reconnected=found.reconnected,
                 crossed=r.Crossed(**crossed_summary(found.passages), icmp=found.icmp),
@@ -127,9 +124,9 @@ def unfinished(known: Known, *, reason: str | None, interrupted: bool = False, u
         prediction=r.Prediction(
             **{
                 name: r.EndPrediction(
-                    sending=_branch(each.sending, 0.0),
-                    idle=_branch(each.idle, 0.0),
-                    closing=None if each.closing is None else _branch(each.closing, 0.0),
+                    sending=branch_of(each.sending, 0.0),
+                    idle=branch_of(each.idle, 0.0),
+                    closing=None if each.closing is None else branch_of(each.closing, 0.0),
                 )
                 for name, each in forecasts.items()
             }
@@ -191,110 +188,6 @@ def _segment_observation(source: str, c: Classified) -> Observation:
     )
 
 
-def _prediction(end: EndFinding, cut_at: float) -> r.EndPrediction:
-    origin = 0.0 if end.anchor is None else end.anchor - cut_at
-    sending = _branch(end.forecast.sending, origin if end.sends else 0.0)
-    heard = end.traffic.heard_at or end.forecast.heard_at
-    idle = _branch(end.forecast.idle, 0.0 if heard is None else heard - cut_at)
-    applied = r.Activity.SENDING if end.sends else r.Activity.IDLE
-    lost, closing, orphan = end.traffic.lost_at, end.forecast.closing, end.orphan
-    # The close's own FIN may be what was lost first.
-    from_lost = 0.0 if lost is None else lost - cut_at
-    return r.EndPrediction(
-        applied=applied,
-        sending=sending,
-        idle=idle,
-        closing=None if closing is None else _branch(closing, from_lost),
-        orphan=None if orphan is None or orphan.predicted is None else _branch(_once_closed(orphan), from_lost),
-    )
-
-
-def _once_closed(orphan: Orphan) -> GiveUp:
-    """What was predicted of it, with the copies from the close on alone."""
-    assert orphan.predicted is not None
-    copies, (_, most) = orphan.predicted.copy_times, orphan.predicted.copies
-    return replace(orphan.predicted, copy_times=() if not most else copies[-most:])
-
-
-def _branch(give_up: GiveUp, origin_s: float) -> r.Branch:
-    low, high = give_up.copies
-    branch = r.Branch(
-        cause=r.Cause(give_up.cause.value),
-        window_s=give_up.window_s,
-        copies=None if high is None else (low, high),
-        bound_s=give_up.bound_s,
-        copy_windows_s=tuple(copy.window_s for copy in give_up.copy_times),
-    )
-    return branch.counted_from(origin_s)
-
-
-def _observation(end: EndFinding, found: Findings) -> r.EndObservation:
-    cut_at = found.cut.done_at
-
-    def from_cut(at: float | None) -> float | None:
-        return None if at is None else at - cut_at
-
-    cause = end.fate.cause
-    return r.EndObservation(
-        **_sent(end.traffic, cut_at),
-        gave_up_s=from_cut(end.fate.gone_at),
-        gave_up_within_s=end.fate.within_s if end.fate.gone_at is not None else None,
-        cause=r.Cause(cause) if cause is not None else r.Cause.NONE,
-        errno=end.noticing.errno,
-        noticed_s=from_cut(end.noticing.at),
-        noticed_by=None if end.noticing.by is None else r.NoticedBy(end.noticing.by),
-        closed_s=from_cut(end.let_go_at),
-        held_s=None if end.let_go_at is None else from_cut(end.fate.held_at),
-        orphan=_orphan(end.orphan, cut_at),
-        never_told=_never_told(end, found),
-    )
-
-
-def _orphan(orphan: Orphan | None, cut_at: float) -> r.OrphanObservation | None:
-    if orphan is None:
-        return None
-    gone = orphan.gone_at is not None
-    return r.OrphanObservation(
-        copies=len(orphan.copies),
-        gone_s=None if orphan.gone_at is None else orphan.gone_at - cut_at,
-        gone_within_s=orphan.within_s if gone else None,
-        cause=r.Cause(orphan.cause) if orphan.cause is not None else r.Cause.NONE,
-    )
-
-
-def _observed_far(found: Findings) -> r.EndObservation:
-    """An outside server: what it sent, and nothing of what its kernel and its program made of that."""
-    assert found.far is not None
-    return r.EndObservation(**_sent(found.far.traffic, found.cut.done_at))
-
-
-def _sent(traffic: Traffic, cut_at: float) -> dict[str, Any]:
-    """What the wire shows of an end, the fields of the record."""
-
-    def from_cut(at: float | None) -> float | None:
-        return None if at is None else at - cut_at
-
-    times = tuple(c.segment.time_s - cut_at for c in traffic.copies)
-    return {
-        "first_lost_s": from_cut(traffic.lost_at),
-        "copies": len(times),
-        "copy_times_s": times,
-        "copy_classes": tuple(c.segment_class.value for c in traffic.copies),
-        "last_copy_s": times[-1] if times else None,
-        "recovered_s": from_cut(traffic.recovered_at),
-    }
-
-
-def _never_told(end: EndFinding, found: Findings) -> bool:
-    """Whether the end still believed in its connection when the watch ended, although the path was dark for it."""
-    if end.fate.gone_at is not None or end.fate.closed_at is not None or end.noticing.at is not None:
-        return False
-    if end.traffic.told_at is not None:
-        return False
-    recovered = end.traffic.recovered_at is not None or not end.sends
-    return found.healed is None or not recovered
-
-
 def _real_world(found: Findings) -> r.RealWorld:
     """The same sockets and programs under Linux's defaults."""
 
@@ -302,7 +195,7 @@ def _real_world(found: Findings) -> r.RealWorld:
         situation = end.forecast.situation(sends=end.sends)
         # To the millisecond, since it is a reference and each prediction of a quarter of an hour takes its time.
         real = real_world(replace(situation, srtt_s=round(situation.srtt_s, 3)))
-        return _branch(real, 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
+        return branch_of(real, 0.0 if end.anchor is None else end.anchor - found.cut.done_at)
 
     settings = f"Linux defaults (tcp_retries2={LINUX_DEFAULTS.retries2}, rto_max {LINUX_DEFAULTS.rto_max_s:g} s)"
     return r.RealWorld(settings=settings, **{end.name: uncompressed(end) for end in found.ends})
