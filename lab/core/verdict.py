@@ -8,6 +8,10 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+DATED_WITHIN_S = 0.020
+"""How closely a death has to be dated, unless the verdict is the same at both ends of the interval; so much past its
+window an end may be and not be overdue."""
+
 
 class Outcome(enum.Enum):
     """The four ends of a run."""

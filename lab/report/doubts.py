@@ -6,11 +6,9 @@ The run decides the outcome. A report that repeats it without looking would also
 from collections.abc import Iterator
 
 from lab.core.fault import Cut
+from lab.core.verdict import DATED_WITHIN_S
 from lab.report.record import Branch, Cause, EndObservation, Outcome, Record
 from lab.report.units import seconds, window
-
-_LATE_S = 0.02
-"""How far past its window an end may be and not be overdue: what a death is dated to."""
 
 
 def doubts(record: Record) -> tuple[str, ...]:
@@ -75,7 +73,7 @@ def _of_orphan(branch: Branch | None, seen: EndObservation, record: Record) -> I
     if branch is None or branch.window_s is None or orphan is None:
         return
     if orphan.gone_s is None:
-        if horizon_s is not None and branch.window_s[1] <= horizon_s - _LATE_S:
+        if horizon_s is not None and branch.window_s[1] <= horizon_s - DATED_WITHIN_S:
             yield f"its orphan was still there at the end, predicted to go {window(branch.window_s)}"
         return
     if not _within(orphan.gone_s, branch.window_s, orphan.gone_within_s or 0.0):

@@ -6,16 +6,12 @@ from lab.core.aftermath import Aftermath, judge
 from lab.core.aftermath_rules import Observed
 from lab.core.prediction import Cause, CopyKind
 from lab.core.segment_class import Trigger
-from lab.core.verdict import Check, Kind
+from lab.core.verdict import DATED_WITHIN_S, Check, Kind
 from lab.run.findings import EndFinding, Findings
 from lab.run.orphan import orphans_aftermath, split
 
-DATED_WITHIN_S = 0.020
-"""How closely a death has to be dated, unless the verdict is the same at both ends of the interval."""
-
 DELAYED_ACK_S = 0.06
 """How long after its arrival a segment may be acknowledged: TCP_DELACK_MIN is 40 ms, and a busy machine."""
-
 
 CLOSE_DATED_S = 1.0
 """How late a program's close may be dated that only samples tell of: four of the sampler's longest waits."""

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from lab.core.flow import Direction
-from lab.core.verdict import Check
+from lab.core.verdict import DATED_WITHIN_S, Check
 from lab.run.findings import EndFinding, Findings
-from lab.run.predictions import DATED_WITHIN_S
 
 CALM_BEFORE_CUT_S = 1.0
 """For how long before the cut the captures must be complete: nothing of what was lost may have begun unseen."""

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from lab.core.verdict import DATED_WITHIN_S
 from lab.report.doubts import doubts
 from lab.report.record import (
     Activity,
@@ -121,6 +122,13 @@ def test_an_orphans_end_as_predicted_raises_none() -> None:
 )
 def test_an_orphans_end_beside_its_prediction_is_doubted(record: Record, doubt: str) -> None:
     assert doubts(record) == (doubt,)
+
+
+@pytest.mark.parametrize(("late_s", "doubted"), [(DATED_WITHIN_S - 0.001, False), (DATED_WITHIN_S + 0.001, True)])
+def test_an_orphan_is_overdue_when_the_run_finds_it_overdue(late_s: float, doubted: bool) -> None:
+    record = with_an_orphan(gone_s=None, cause=Cause.NONE).model_copy(update={"horizon_s": 7.5 + late_s})
+
+    assert any("still there" in doubt for doubt in doubts(record)) is doubted
 
 
 def test_the_copies_of_an_orphan_are_not_held_against_the_branch_of_an_open_socket() -> None:
