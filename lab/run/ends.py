@@ -62,11 +62,13 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
     error_at = _error_at(program, cut_at) if own else None
     forecast, delta = watched.forecasts[node.name], read.deltas[node.name]
     named = forecast.state in ORPHANED
-    fate = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, orphan=named)
+    fate = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, as_closed=named)
     orphan = None
-    if not named and any(sample.at >= cut_at and orphaned(sample) for sample in track.samples):
-        closed = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, orphan=True)
-        orphan = read_orphan(closed, track, watched, forecast, traffic)
+    if not named and fate.closed_at is not None:
+        closed = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, as_closed=True)
+        seen = any(sample.at >= cut_at and orphaned(sample) for sample in track.samples)
+        if seen or closed.gone_at is not None:
+            orphan = read_orphan(closed, track, watched, forecast, traffic)
     pattern = watched.spec.noticed if node.name == "client" else None
     last = track.samples[-1] if track.samples else None
     return EndFinding(
@@ -119,11 +121,19 @@ def _fate(
     error_at: float | None,
     *,
     reset: bool,
-    orphan: bool,
+    as_closed: bool,
 ) -> KernelFate:
     """The kernel's end of the socket, dated by everybody who saw something of it."""
     user_timeout = Cause.USER_TIMEOUT in (forecast.sending.cause, forecast.idle.cause)
-    fate = read_fate(track, delta, watched.cut.began_at, user_timeout=user_timeout, reset=reset, orphan=orphan)
+    fate = read_fate(
+        track,
+        delta,
+        watched.cut.began_at,
+        user_timeout=user_timeout,
+        reset=reset,
+        as_closed=as_closed,
+        fin_at=_closing_fin(traffic, error_at),
+    )
     fate = dated_close(fate, track, traffic.ended_at)
     if reset and traffic.told_at is not None and fate.cause == Cause.RESET.value:
         # A RST ends a socket at once: the wire dates that better than any sample.
@@ -133,6 +143,12 @@ def _fate(
     lived = (at for at in (last_copy_at, announced) if at)
     over = (at for at in (error_at, traffic.reset_at) if at)
     return narrowed(fate, max(lived, default=None), min(over, default=None))
+
+
+def _closing_fin(traffic: Traffic, error_at: float | None) -> float | None:
+    """The FIN of what may be a close; a program that was given an error later held the socket, and had shut it down."""
+    fin_at = traffic.fin_at
+    return None if fin_at is None or (error_at is not None and error_at >= fin_at) else fin_at
 
 
 def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Direction, since: float) -> bool:

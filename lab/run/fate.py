@@ -17,6 +17,9 @@ it counted; three jiffies of 4 ms."""
 
 ORPHAN_STATES = frozenset({TcpState.FIN_WAIT1, TcpState.LAST_ACK, TcpState.CLOSING})
 
+BEFORE_FIN = frozenset({TcpState.ESTABLISHED, TcpState.CLOSE_WAIT})
+"""Where a socket is that has not sent its FIN."""
+
 CLOSED_STATES = ORPHAN_STATES | {TcpState.FIN_WAIT2, TcpState.TIME_WAIT}
 """Where a socket goes that its program closes; without an owner in another state it was not accepted yet."""
 
@@ -40,7 +43,14 @@ class KernelFate:
 
 
 def read_fate(
-    track: SocketTrack, delta: Counters, cut_at: float, *, user_timeout: bool, reset: bool, orphan: bool = False
+    track: SocketTrack,
+    delta: Counters,
+    cut_at: float,
+    *,
+    user_timeout: bool,
+    reset: bool,
+    as_closed: bool = False,
+    fin_at: float | None = None,
 ) -> KernelFate:
     """What the samples and the counters say together.
 
@@ -50,16 +60,21 @@ def read_fate(
         cut_at: CLOCK_MONOTONIC.
         user_timeout: Whether TCP_USER_TIMEOUT is set on it.
         reset: Whether a RST reached this end after the cut.
-        orphan: Whether the run is about a socket that its program has closed. Elsewhere a close is the program's
+        as_closed: Whether the fate is asked of a socket that its program has closed. Elsewhere a close is the program's
             decision, and what becomes of the orphan no answer to whether its kernel had given up.
+        fin_at: When the wire saw its first FIN, unless the program is known to have held the socket to its end. It
+            tells of a close that no sample saw, because the socket was gone before the next look.
     """
     closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
     held_at = None
     if closed_at is not None:
         held_at = next((s.at for s in reversed(track.samples) if s.at < closed_at and not orphaned(s)), None)
-    if track.gone_at is None or not track.samples or (closed_at is not None and not orphan):
+    unseen = _closed_unseen(track, fin_at)
+    if unseen:
+        closed_at = fin_at
+    if track.gone_at is None or not track.samples or (closed_at is not None and not as_closed):
         return KernelFate(None, 0.0, None, closed_at, held_at)
-    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset)
+    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset, unseen=unseen)
     if cause is None:
         # The kernel did not decide: whoever let it go was the program.
         return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at, held_at)
@@ -69,6 +84,13 @@ def read_fate(
 def orphaned(sample: SocketSample) -> bool:
     """Whether no program holds the socket any more."""
     return sample.inode == 0 and sample.state in CLOSED_STATES
+
+
+def _closed_unseen(track: SocketTrack, fin_at: float | None) -> bool:
+    """Whether a FIN left after the last look at the socket, which then was gone before the next one."""
+    if fin_at is None or track.gone_at is None or not track.samples:
+        return False
+    return track.samples[-1].state in BEFORE_FIN and fin_at <= track.gone_at + track.gone_within_s
 
 
 def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) -> KernelFate:
@@ -87,7 +109,9 @@ def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) ->
     return replace(fate, closed_at=ended_at, held_at=None)
 
 
-def _cause(samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool) -> str | None:
+def _cause(
+    samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool, unseen: bool
+) -> str | None:
     last = samples[-1]
     # While the fatal timer's handler runs, the timer is no longer pending: the look before tells which one it was.
     timer = next((s.timer for s in reversed(samples) if s.timer is not Timer.OFF), Timer.OFF)
@@ -99,6 +123,9 @@ def _cause(samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bo
         return "reset"
     if not delta.get(ABORTED, 0):
         return None
+    if unseen:
+        # What is in flight is the retransmission timer's, the FIN too, whatever timer was seen last.
+        return "user-timeout" if user_timeout else "orphan-retries"
     if timer is Timer.KEEPALIVE:
         # With a user timeout too: it only moves the expiry at which this timer kills.
         return "keepalive"

@@ -35,6 +35,14 @@ class Traffic:
     recovered_at: float | None
     """When, after the heal, the other side first acknowledged what had been lost."""
 
+    lost_length: int = 0
+    """Payload of what was lost first, bytes; 0 where that was a FIN alone, or nothing."""
+
+    @property
+    def fin_at(self) -> float | None:
+        """When this end first sent a FIN into the hole; None where it sent none, or a RST before."""
+        return None if self.ended_at == self.reset_at else self.ended_at
+
 
 def read_traffic(
     near: Sequence[Classified], direction: Direction, cut_at: float, healed_at: float | None, until: float
@@ -76,6 +84,7 @@ def read_traffic(
         ended_at=first_with(Flag.RST | Flag.FIN),
         told_at=next((c.segment.time_s for c in heard if c.segment.time_s >= cut_at and _ends(c)), None),
         recovered_at=recovered,
+        lost_length=0 if lost is None else lost.segment.length,
     )
 
 

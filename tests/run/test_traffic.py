@@ -74,6 +74,13 @@ def test_a_fin_or_reset_of_this_end_in_the_dark_is_its_end(flag: Flag) -> None:
 
     assert seen.ended_at == 101.0
     assert seen.reset_at == (101.0 if flag is Flag.RST else None)
+    assert seen.fin_at == (101.0 if flag is Flag.FIN else None)
+
+
+def test_what_was_lost_first_is_told_by_its_length_too() -> None:
+    fin = segment(101.0, Flag.ACK | Flag.FIN, seq=8)
+
+    assert (traffic(*TALK, *LOST).lost_length, traffic(*TALK, fin).lost_length) == (7, 0)
 
 
 def test_what_the_other_end_sent_is_not_this_ends() -> None:
