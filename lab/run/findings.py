@@ -58,9 +58,14 @@ class EndFinding:
 
     @property
     def lost_at(self) -> float | None:
-        """When its first send was lost that is not its program's close itself, CLOCK_MONOTONIC."""
+        """When its first send was lost that is not its program's close itself, CLOCK_MONOTONIC.
+
+        Data may leave in one segment with the close's FIN, as of a corked socket: then that is a send.
+        """
         lost_at, let_go_at = self.traffic.lost_at, self.let_go_at
-        return None if lost_at is not None and let_go_at is not None and lost_at >= let_go_at else lost_at
+        if lost_at is None or let_go_at is None or self.traffic.lost_length:
+            return lost_at
+        return None if lost_at >= let_go_at else lost_at
 
     @property
     def sends(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lab.core.aftermath import Aftermath, judge
 from lab.core.aftermath_rules import Observed
 from lab.core.fault import Cut, Placement
-from lab.core.prediction import CopyKind, GiveUp, Situation
+from lab.core.prediction import CopyKind, GiveUp
 from lab.core.retransmission import Classified
 from lab.core.segment_class import Trigger
 from lab.run.fate import KernelFate
@@ -126,20 +126,22 @@ def after_close(forecast: EndForecast, earlier: Sequence[Classified]) -> GiveUp 
     )
 
 
-def orphans_aftermath(orphan: Orphan, situation: Situation, copies: Sequence[Classified], late_s: float) -> Aftermath:
+def orphans_aftermath(orphan: Orphan, forecast: EndForecast, traffic: Traffic, late_s: float) -> Aftermath:
     """Given all copies, was the end the first expiry after the close at or past the bound?
 
     Args:
         orphan: Gone.
-        situation: What its branch was predicted from.
-        copies: All of the end's, in order.
+        forecast: What was said of the end before the cut, of its closing too.
+        traffic: What it sent.
         late_s: How late its end may have been dated.
     """
-    origin = orphan.anchor or 0.0
+    origin, copies, situation = orphan.anchor or 0.0, traffic.copies, forecast.closing_situation
     assert orphan.gone_at is not None
+    assert situation is not None
     closed_s = orphan.closed_at - origin
-    # What the close itself sent first was followed by no other write.
-    situation = replace(situation, writes_on=situation.writes_on and closed_s > 0)
+    # Before the cut nobody knew when the FIN would leave, now it is known whether that could move the first copy.
+    moved = forecast.sending_situation.writes_on or _fin_before_copies(orphan, traffic)
+    situation = replace(situation, writes_on=moved and closed_s > 0)
     return judge(
         situation,
         Observed(
@@ -150,3 +152,12 @@ def orphans_aftermath(orphan: Orphan, situation: Situation, copies: Sequence[Cla
             closed_s=closed_s,
         ),
     )
+
+
+def _fin_before_copies(orphan: Orphan, traffic: Traffic) -> bool:
+    """Whether the FIN left between the first lost send and its first copy: a write, which sets that one's timer anew.
+
+    The FIN of an earlier shutdown, where there was one: the close sent none then.
+    """
+    fin_at = orphan.closed_at if traffic.fin_at is None else min(traffic.fin_at, orphan.closed_at)
+    return fin_at > (orphan.anchor or 0.0) and not split(traffic.copies, fin_at)[0]

@@ -92,8 +92,11 @@ def _copies_due(end: EndFinding, found: Findings) -> int:
 
 
 def _copies_until_closed(end: EndFinding, found: Findings, closed_at: float) -> Iterator[Check]:
-    """What had to leave before the close: those copies whose windows were over by then, and none that was not due."""
-    if found.healed is not None or end.anchor is None:
+    """What had to leave before the close: those copies whose windows were over by then, and none that was not due.
+
+    A heal after the close moves none of them.
+    """
+    if end.anchor is None or (found.healed is not None and found.healed.began_at <= closed_at):
         return
     held_at = closed_at if end.fate.held_at is None else end.fate.held_at
     planned = [(c, end.anchor + c.window_s[0], end.anchor + c.window_s[1]) for c in end.branch.copy_times]
@@ -133,7 +136,7 @@ def _orphaned(end: EndFinding, found: Findings) -> Iterator[Check]:
     enough = low <= copies and (high is None or copies <= high)
     yield _predicted(end, "orphan-copies", enough, f"{copies} after the close, {low} to {_count(high)} predicted")
     if end.forecast.closing_situation is not None:
-        after = orphans_aftermath(orphan, end.forecast.closing_situation, end.traffic.copies, DATED_WITHIN_S)
+        after = orphans_aftermath(orphan, end.forecast, end.traffic, DATED_WITHIN_S)
         yield _predicted(end, "orphan-rule", after.holds, after.sentence)
 
 

@@ -92,6 +92,40 @@ def test_an_orphan_that_goes_an_expiry_later_refutes(closed_s: float) -> None:
     assert {"client-orphan", "client-orphan-rule"} <= set(failed(closed(closed_s, gone_s=GONE_S[closed_s] + 1.5)))
 
 
+def all_late_but_the_probe(end: EndFinding, late_s: float) -> EndFinding:
+    """Its first time-out came so much too late, and all that follows with it."""
+    sent = [c.segment.time_s - SENT_AT for c in end.traffic.copies]
+    later = copies((sent[0], *[at + late_s for at in sent[1:]]))
+    orphan = orphan_of(end)
+    assert orphan.gone_at is not None
+    gone = replace(orphan, gone_at=orphan.gone_at + late_s)
+    return replace(end, traffic=replace(end.traffic, copies=later), orphan=gone)
+
+
+@pytest.mark.parametrize("closed_s", [EARLY, LATE])
+def test_a_close_after_the_first_copies_excuses_no_late_time_out(closed_s: float) -> None:
+    late = all_late_but_the_probe(closed(closed_s), 0.02)
+
+    assert "client-orphan-rule" in failed(late)
+
+
+def test_a_fin_before_the_first_copy_moves_it() -> None:
+    """A close is a write: it sets the timer of the probe anew."""
+    end = closed(fate=KernelFate(None, 0.0, None, SENT_AT + 0.1))
+    moved = replace(end.traffic, copies=copies(tuple(at + 0.1 for at in SENT[EARLY])), ended_at=SENT_AT + 0.1)
+    gone = orphan_of(end, closed_at=SENT_AT + 0.1, gone_at=SENT_AT + GONE_S[EARLY] + 0.1)
+
+    assert "client-orphan-rule" not in failed(replace(end, traffic=moved, orphan=gone))
+
+
+def test_an_earlier_shutdown_is_what_moved_the_first_copy() -> None:
+    end = closed()
+    moved = replace(end.traffic, copies=copies(tuple(at + 0.1 for at in SENT[EARLY])), ended_at=SENT_AT + 0.1)
+    gone = orphan_of(end, gone_at=SENT_AT + GONE_S[EARLY] + 0.1)
+
+    assert "client-orphan-rule" not in failed(replace(end, traffic=moved, orphan=gone))
+
+
 def test_an_orphan_that_ends_for_another_reason_refutes() -> None:
     assert failed(closed(orphan=orphan_of(closed(), cause="retries2"))) == ["client-orphan-cause"]
 
@@ -134,6 +168,14 @@ def test_copies_that_were_due_before_a_close_must_have_left_and_no_others(number
         sent = (*copies(COPIES_S[:3]), copy_at(SENT_AT + 0.9), copy_at(SENT_AT + 0.95))
 
     assert "client-copies" in failed(closed(traffic=quiet(lost_at=SENT_AT, copies=sent)))
+
+
+@pytest.mark.parametrize(("sent", "wrong"), [(0, ["client-copies"]), (3, [])])
+def test_a_heal_after_the_close_excuses_no_copy_that_was_due_before_it(sent: int, wrong: list[str]) -> None:
+    healed = CutReceipt(SENT_AT + 1.5, SENT_AT + 1.5001)
+    end = closed(traffic=quiet(lost_at=SENT_AT, copies=copies(COPIES_S[:sent])), orphan=None)
+
+    assert [name for name in failed(end, healed=healed) if name == "client-copies"] == wrong
 
 
 def test_a_close_moves_nothing_before_the_bound_and_the_next_expiry_after_it() -> None:
@@ -238,6 +280,15 @@ def test_an_end_whose_close_is_all_that_it_lost_was_idle() -> None:
     assert record.prediction.client.applied is Activity.IDLE
     assert record.observation.client.copies_until_closed == 0
     assert "its kernel would never have given up" in (record.reason or "")
+
+
+def test_data_that_leaves_with_the_fin_is_more_than_a_close() -> None:
+    """A program that corks its last line, or Nagle's algorithm, has one segment carry both."""
+    corked = idle_until_closed()
+    with_data = replace(corked, traffic=replace(corked.traffic, lost_length=7))
+
+    assert with_data.sends
+    assert record_of(with_data).prediction.client.applied is Activity.SENDING
 
 
 def test_an_earlier_shutdown_is_a_send_of_its_own() -> None:
