@@ -11,7 +11,7 @@ from lab.core.segment import Flag, Segment
 from lab.run.fate import KernelFate, announced_expiry, dated_close, narrowed, orphaned, read_fate
 from lab.run.findings import EndFinding, FarFinding
 from lab.run.forecast import EndForecast
-from lab.run.noticing import first_error, instant_of, read_noticing
+from lab.run.noticing import first_event, instant_of, read_noticing
 from lab.run.orphan import read_orphan
 from lab.run.sides import COUNTERS, Side, count_sent_again, kernel_segments
 from lab.run.spec import ORPHANED, RunSpec
@@ -59,13 +59,17 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
     healed_at = None if watched.healed is None else watched.healed.began_at
     traffic = read_traffic(read.classes[near], direction, cut_at, healed_at, read.counted_at)
     reset = _reset_received(read.sides[near].segments, watched.flow, direction.opposite, cut_at)
-    error_at = _error_at(program, cut_at) if own else None
+    error_at = _instant_of("error", program, cut_at) if own else None
+    told_at = None if error_at is not None else traffic.fin_at
+    if own and told_at is None and error_at is None and track.samples:
+        # Behind data that is lost a FIN waits and does not leave: only the program can tell then.
+        told_at = _instant_of("closed", program, track.samples[-1].at)
     forecast, delta = watched.forecasts[node.name], read.deltas[node.name]
     named = forecast.state in ORPHANED
-    fate = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, as_closed=named)
+    fate = _fate(track, delta, watched, forecast, traffic, error_at, told_at, reset=reset, as_closed=named)
     orphan = None
     if not named and fate.closed_at is not None:
-        closed = _fate(track, delta, watched, forecast, traffic, error_at, reset=reset, as_closed=True)
+        closed = _fate(track, delta, watched, forecast, traffic, error_at, told_at, reset=reset, as_closed=True)
         seen = any(sample.at >= cut_at and orphaned(sample) for sample in track.samples)
         if seen or closed.gone_at is not None:
             orphan = read_orphan(closed, track, watched, forecast, traffic)
@@ -119,6 +123,7 @@ def _fate(
     forecast: EndForecast,
     traffic: Traffic,
     error_at: float | None,
+    told_at: float | None,
     *,
     reset: bool,
     as_closed: bool,
@@ -132,7 +137,7 @@ def _fate(
         user_timeout=user_timeout,
         reset=reset,
         as_closed=as_closed,
-        fin_at=_closing_fin(traffic, error_at),
+        told_at=told_at,
     )
     fate = dated_close(fate, track, traffic.ended_at)
     if reset and traffic.told_at is not None and fate.cause == Cause.RESET.value:
@@ -145,23 +150,18 @@ def _fate(
     return narrowed(fate, max(lived, default=None), min(over, default=None))
 
 
-def _closing_fin(traffic: Traffic, error_at: float | None) -> float | None:
-    """The FIN of what may be a close; a program that was given an error later held the socket, and had shut it down."""
-    fin_at = traffic.fin_at
-    return None if fin_at is None or (error_at is not None and error_at >= fin_at) else fin_at
-
-
 def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Direction, since: float) -> bool:
     """Whether a RST of the flow came out of the router towards this end."""
     ends = flow.ends(direction)
     return any(s.flags & Flag.RST and (s.source, s.destination) == ends and s.time_s >= since for s in segments)
 
 
-def _error_at(process: Process | None, since: float) -> float | None:
+def _instant_of(name: str, process: Process | None, since: float) -> float | None:
+    """When a program of the lab's own first said so."""
     if process is None:
         return None
-    error = first_error(line for line in process.lines if line.at >= since)
-    return None if error is None else instant_of(error)
+    event = first_event(name, (line for line in process.lines if line.at >= since))
+    return None if event is None else instant_of(event)
 
 
 def _killed_from_outside(process: Process | None, node: str, spec: RunSpec) -> bool:

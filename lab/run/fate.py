@@ -18,7 +18,7 @@ it counted; three jiffies of 4 ms."""
 ORPHAN_STATES = frozenset({TcpState.FIN_WAIT1, TcpState.LAST_ACK, TcpState.CLOSING})
 
 BEFORE_FIN = frozenset({TcpState.ESTABLISHED, TcpState.CLOSE_WAIT})
-"""Where a socket is that has not sent its FIN."""
+"""Where a socket is that nobody has closed or shut down."""
 
 CLOSED_STATES = ORPHAN_STATES | {TcpState.FIN_WAIT2, TcpState.TIME_WAIT}
 """Where a socket goes that its program closes; without an owner in another state it was not accepted yet."""
@@ -50,7 +50,7 @@ def read_fate(
     user_timeout: bool,
     reset: bool,
     as_closed: bool = False,
-    fin_at: float | None = None,
+    told_at: float | None = None,
 ) -> KernelFate:
     """What the samples and the counters say together.
 
@@ -62,16 +62,17 @@ def read_fate(
         reset: Whether a RST reached this end after the cut.
         as_closed: Whether the fate is asked of a socket that its program has closed. Elsewhere a close is the program's
             decision, and what becomes of the orphan no answer to whether its kernel had given up.
-        fin_at: When the wire saw its first FIN, unless the program is known to have held the socket to its end. It
-            tells of a close that no sample saw, because the socket was gone before the next look.
+        told_at: When the wire saw its first FIN, or its program said that it had closed; None where the program is
+            known to have held the socket to its end. It tells of a close that no sample saw, because the socket was
+            gone before the next look.
     """
     closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
     held_at = None
     if closed_at is not None:
         held_at = next((s.at for s in reversed(track.samples) if s.at < closed_at and not orphaned(s)), None)
-    unseen = _closed_unseen(track, fin_at)
-    if unseen:
-        closed_at = fin_at
+    unseen = told_at is not None and _closed_unseen(track, told_at)
+    if unseen and told_at is not None:
+        closed_at, held_at = told_at, min(track.samples[-1].at, told_at)
     if track.gone_at is None or not track.samples or (closed_at is not None and not as_closed):
         return KernelFate(None, 0.0, None, closed_at, held_at)
     cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset, unseen=unseen)
@@ -86,11 +87,11 @@ def orphaned(sample: SocketSample) -> bool:
     return sample.inode == 0 and sample.state in CLOSED_STATES
 
 
-def _closed_unseen(track: SocketTrack, fin_at: float | None) -> bool:
-    """Whether a FIN left after the last look at the socket, which then was gone before the next one."""
-    if fin_at is None or track.gone_at is None or not track.samples:
+def _closed_unseen(track: SocketTrack, told_at: float) -> bool:
+    """Whether a close came after the last look at the socket, which then was gone before the next one."""
+    if track.gone_at is None or not track.samples:
         return False
-    return track.samples[-1].state in BEFORE_FIN and fin_at <= track.gone_at + track.gone_within_s
+    return track.samples[-1].state in BEFORE_FIN and told_at <= track.gone_at + track.gone_within_s
 
 
 def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) -> KernelFate:

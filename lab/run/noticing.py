@@ -80,9 +80,9 @@ def event_of(line: Line) -> Mapping[str, object] | None:
     return event if isinstance(event, dict) else None
 
 
-def first_error(lines: Iterable[Line]) -> Mapping[str, object] | None:
-    """The first error that a program of the lab's own reports in these lines."""
-    return next((e for e in map(event_of, lines) if e is not None and e.get("event") == "error"), None)
+def first_event(name: str, lines: Iterable[Line]) -> Mapping[str, object] | None:
+    """The first event of this name that a program of the lab's own reports in these lines."""
+    return next((e for e in map(event_of, lines) if e is not None and e.get("event") == name), None)
 
 
 def instant_of(event: Mapping[str, object]) -> float:

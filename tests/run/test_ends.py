@@ -80,7 +80,26 @@ def test_a_close_that_a_look_saw_is_told_in_the_same_way() -> None:
     assert (seen.orphan.cause, seen.orphan.predicted) == (unseen.orphan.cause, unseen.orphan.predicted)
 
 
-def test_without_a_fin_the_kernel_gave_up_and_that_was_too_early() -> None:
+def test_where_the_fin_waits_behind_lost_data_the_programs_own_word_tells_of_its_close() -> None:
+    process = FakeProcess()
+    process.say(SENT_AT + FIN_S + 0.001, json.dumps({"event": "closed", "at": SENT_AT + FIN_S}))
+    end = end_of(process, HELD, fin=False)
+
+    assert (end.let_go_at, end.fate.held_at) == pytest.approx((SENT_AT + FIN_S, HELD.at))
+    assert end.orphan is not None
+    assert end.orphan.cause == "orphan-retries"
+    assert [name for name in failed(end) if name.startswith("client")] == []
+
+
+@pytest.mark.parametrize("said_s", [1.0, 5.8])
+def test_the_word_of_another_connections_close_tells_nothing(said_s: float) -> None:
+    process = FakeProcess()
+    process.say(SENT_AT + said_s, json.dumps({"event": "closed", "at": SENT_AT + said_s}))
+
+    assert end_of(process, HELD, fin=False).fate.cause == "retries2"
+
+
+def test_without_a_word_and_without_a_fin_the_kernel_gave_up_and_that_was_too_early() -> None:
     end = end_of(FakeProcess(), HELD, fin=False)
 
     assert (end.let_go_at, end.fate.cause, end.orphan) == (None, "retries2", None)

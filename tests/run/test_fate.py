@@ -93,29 +93,29 @@ HELD = track(sample(at=104.75, timer=Timer.RETRANSMIT, unacked=1), gone_at=105.0
 """A socket that its program held when it was looked at last."""
 
 
-def test_a_close_that_no_sample_saw_is_told_by_its_fin() -> None:
-    seen = fate(HELD, TIMED_OUT, fin_at=104.875)
+def test_a_close_that_no_sample_saw_is_told_by_others() -> None:
+    seen = fate(HELD, TIMED_OUT, told_at=104.875)
 
-    assert (seen.gone_at, seen.cause, seen.closed_at, seen.held_at) == (None, None, 104.875, None)
+    assert (seen.gone_at, seen.cause, seen.closed_at, seen.held_at) == (None, None, 104.875, 104.75)
 
 
 @pytest.mark.parametrize(("user_timeout", "cause"), [(False, "orphan-retries"), (True, "user-timeout")])
 def test_what_ended_a_socket_whose_close_no_sample_saw_is_an_orphans_end(user_timeout: bool, cause: str) -> None:
-    seen = fate(HELD, TIMED_OUT, fin_at=104.875, as_closed=True, user_timeout=user_timeout)
+    seen = fate(HELD, TIMED_OUT, told_at=104.875, as_closed=True, user_timeout=user_timeout)
 
     assert (seen.gone_at, seen.cause, seen.closed_at) == (105.0, cause, 104.875)
 
 
 @pytest.mark.parametrize("fin_at", [None, 105.25])
 def test_without_a_fin_before_its_end_nothing_tells_of_a_close(fin_at: float | None) -> None:
-    seen = fate(HELD, TIMED_OUT, fin_at=fin_at)
+    seen = fate(HELD, TIMED_OUT, told_at=fin_at)
 
     assert (seen.gone_at, seen.cause, seen.closed_at) == (105.0, "retries2", None)
 
 
 def test_a_fin_that_a_program_sent_which_was_seen_to_hold_the_socket_after_it_is_a_shutdown() -> None:
     shut = track(sample(at=104.75, state=TcpState.FIN_WAIT1, timer=Timer.RETRANSMIT, unacked=1), gone_at=105.0)
-    seen = fate(shut, TIMED_OUT, fin_at=101.0)
+    seen = fate(shut, TIMED_OUT, told_at=101.0)
 
     assert (seen.gone_at, seen.cause, seen.closed_at) == (105.0, "retries2", None)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from lab.run.fate import KernelFate
-from lab.run.noticing import first_error, has_told, read_noticing
+from lab.run.noticing import first_event, has_told, read_noticing
 from lab.testbed.ports import Line
 from tests.run.cases import gave_up
 from tests.run.fakes import FakeProcess
@@ -54,8 +54,8 @@ def test_a_program_of_the_labs_own_says_its_error_and_when() -> None:
 def test_output_that_is_no_event_is_passed_over() -> None:
     lines = [Line(1.0, "stdout", text) for text in ("hello", "{", "[1]", '"error"', event(1.0, "error", errno="EPIPE"))]
 
-    assert first_error(lines) == {"at": 1.0, "event": "error", "errno": "EPIPE"}
-    assert first_error(lines[:-1]) is None
+    assert first_event("error", lines) == {"at": 1.0, "event": "error", "errno": "EPIPE"}
+    assert first_event("error", lines[:-1]) is None
 
 
 def test_a_client_has_told_when_nothing_more_can_come() -> None:
