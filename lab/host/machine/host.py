@@ -41,8 +41,13 @@ NO_SESSION = "no active session"
 SESSION_OVER = "the session closed before it answered"
 CLOSING = "the host is closing"
 UNKNOWN_ASK = "unknown request"
+MOST_WAITING = 64
+"""Requests that wait for their answers at once, each of which may be a whole message; one more is refused."""
+TOO_MANY = f"{MOST_WAITING} requests wait for their answers, and no more may"
 JOB = None
 """Who answers a request that needs no session."""
+
+_LONG_ID = 100
 
 _OPEN = frozenset({HostState.EMPTY, HostState.ATTACHED})
 
@@ -144,7 +149,7 @@ class HostMachine:
             case Request():
                 return self._asked(message)
             case Response(request_id=name):
-                told = f"Response {name} answers no request: a host asks nothing."
+                told = f"Response {_short(name)} answers no request: a host asks nothing."
                 return [Note(Audit.UNASKED, {"request": name}), *self._complain(told)]
             case _:
                 return [Note(Audit.IGNORED, {"what": type(message).__name__})]
@@ -223,10 +228,12 @@ class HostMachine:
             # An answer would be taken for the first one's.
             return [
                 Note(Audit.MALFORMED, {"error": f"request {name} twice"}),
-                *self._complain(f"Request {name} is being answered; a second one of that id is not."),
+                *self._complain(f"Request {_short(name)} is being answered; a second one of that id is not."),
             ]
         if self._state is HostState.DRAINING:
             return [_refuse(name, CLOSING)]
+        if len(self._open) >= MOST_WAITING and not self._is_first_finalize(request):
+            return [_refuse(name, TOO_MANY)]
         if isinstance(request.ask, FinalizeSimulation) and (self._variant.answers_finalize or self._session):
             self._open[name] = JOB
             return [AskJob(name, request.ask)]
@@ -236,6 +243,10 @@ class HostMachine:
             return [_refuse(name, UNKNOWN_ASK)]
         self._open[name] = self._session
         return [AskSession(self._session, name, request.ask)]
+
+    def _is_first_finalize(self, request: Request) -> bool:
+        """Which no other request may keep away from the job."""
+        return isinstance(request.ask, FinalizeSimulation) and JOB not in self._open.values()
 
     def _without_session(self, request: Request) -> list[HostCommand]:
         final = isinstance(request.ask, FinalizeSimulation)
@@ -264,6 +275,11 @@ class HostMachine:
     def _to(self, event: HostEvent, because: str) -> list[HostCommand]:
         self._state = after(HOST, self._state, event)
         return [Note(Audit.STATE, {"state": self._state.value, "because": because})]
+
+
+def _short(name: str) -> str:
+    """Of a remote's id, which may fill a message."""
+    return name if len(name) <= _LONG_ID else f"{name[:_LONG_ID]}..."
 
 
 def _refuse(request: str, why: str) -> Send:

@@ -1,6 +1,7 @@
 """A session host on its transport."""
 
 import asyncio
+import contextlib
 from typing import Protocol
 
 from lab.host.machine.commands import (
@@ -23,22 +24,27 @@ from lab.host.machine.reasons import Ending
 from lab.host.machine.states import HostState
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import FrameTooLong, HostProtocolError
+from lab.host.protocol.framing import MOST
 from lab.host.protocol.messages import (
     Answer,
-    Event,
     EventBody,
     FinalizeSimulation,
     Message,
     Response,
-    SessionClosed,
 )
 from lab.host.shell.alarm import Alarm
 from lab.host.shell.asked import Asked
+from lab.host.shell.instead import instead
 from lab.host.shell.session import Roster, Session
 from lab.host.shell.tasks import Tasks
 from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
 
 NO_JOB = "this host belongs to a session: it has no simulation"
+
+
+MOST_OWED = MOST
+"""Octets of answers that may wait for their remote to take them, beside the last answer and what its session was asked
+already; then nothing more is read. Events do not count: the request for the verdict is heard behind any of them."""
 
 
 class Owner(Protocol):
@@ -86,6 +92,8 @@ class SessionHost:
         self._tasks = Tasks()
         self._asked = Asked(self._answered)
         self._delivering: dict[str, asyncio.Future[bool]] = {}
+        self._owed = 0
+        """Octets of answers that the transport's queue may have."""
         self._over = asyncio.Event()
         self._over_by: float | None = None
         """When nobody waits for it any more; None while it serves."""
@@ -177,76 +185,115 @@ class SessionHost:
         await self._asked.join(by=self._over_by)
 
     async def _read(self) -> None:
-        while self._machine.state is not HostState.CLOSED:
+        readable = True
+        while readable and self._machine.state is not HostState.CLOSED:
             try:
-                commands = self._machine.receive(await self._transport.receive())
-            except HostProtocolError as error:
-                self._do(self._machine.malformed(error, now=self._loop.time()))
-                if error.fatal:
-                    self._tell_owner(str(error))
-                    return
+                readable = await self._read_one()
             except TransportClosed as gone:
                 self._lost(str(gone))
             except Exception as defect:
-                self._lost(f"a defect: {defect or type(defect).__name__}")
+                self._lost(_defect(defect))
                 raise
-            else:
-                self._do(commands)
+
+    async def _read_one(self) -> bool:
+        """Read a message, and do what it asks for; whether there can be another one."""
+        self._owed = min(self._owed, self._transport.queued)
+        if self._owed > MOST_OWED:
+            await self._transport.flush()
+        try:
+            message = await self._transport.receive()
+        except HostProtocolError as error:
+            self._do(self._machine.malformed(error, now=self._loop.time()))
+            if error.fatal:
+                self._tell_owner(str(error))
+            return not error.fatal
+        self._do(self._machine.receive(message))
+        # What can be answered at once is, before the next one is read, which may have come with it.
+        await asyncio.sleep(0)
+        return True
 
     def _lost(self, why: str) -> None:
         commands = self._machine.lost(why)
         if not commands:
             return
-        self._do(commands)
-        self._tell_owner(why)
+        try:
+            self._do(commands)
+        finally:
+            self._tell_owner(why)
 
     def _tell_owner(self, why: str) -> None:
         if self._owner is not None:
             self._owner.lost(why)
 
     def _do(self, commands: list[HostCommand]) -> None:
-        """Carry commands out."""
+        """Carry all commands out; what one of them raises, whosever code that is, ends the host behind them."""
         if self._over_by is None and self._machine.state in {HostState.DRAINING, HostState.CLOSED}:
             self._over_by = self._loop.time() + self._drain_s
+        raised: list[Exception] = []
         for command in commands:
-            match command:
-                case Send(message):
-                    self._send(message)
-                case AskSession(name, request, ask):
-                    self._asked.ask(self._sessions[name], request, ask)
-                case AskJob(request, ask):
-                    self._ask_owner(request, ask)
-                case Forget(request):
-                    self._asked.forget(request)
-                case Flush(request):
-                    self._tasks.start(self._flush(request))
-                case Delivered(request, delivered):
-                    self._tell_delivered(request, delivered=delivered)
-                case CloseTransport(by):
-                    self._end(by)
-                case Note():
-                    self._note(command)
+            try:
+                self._carry_out(command)
+            except Exception as defect:  # noqa: BLE001 -- raised below
+                raised.append(defect)
         self._alarm.set(self._machine.next_at())
+        if raised:
+            # What raises again on the way down is the same defect.
+            with contextlib.suppress(Exception):
+                self._lost(_defect(raised[0]))
+            raise raised[0]
+
+    def _carry_out(self, command: HostCommand) -> None:
+        match command:
+            case Send(message):
+                self._send(message)
+            case AskSession(name, request, ask):
+                self._asked.ask(self._sessions[name], request, ask)
+            case AskJob(request, ask):
+                self._ask_owner(request, ask)
+            case Forget(request):
+                self._asked.forget(request)
+            case Flush(request):
+                self._tasks.start(self._flush(request))
+            case Delivered(request, delivered):
+                self._tell_delivered(request, delivered=delivered)
+            case CloseTransport(by):
+                self._end(by)
+            case Note():
+                self._note(command)
 
     def _send(self, message: Message) -> None:
+        before = self._transport.queued
+        try:
+            self._put(message)
+            if isinstance(message, Response) or asyncio.current_task() is self._reading:
+                self._owed += max(0, self._transport.queued - before)
+        except TransportClosed as gone:
+            self._lost(str(gone))
+        except (FrameTooLong, Undeliverable) as error:
+            self._unsent(message, error)
+
+    def _put(self, message: Message) -> None:
+        """Queue it, or what can be said in its place.
+
+        Raises:
+            FrameTooLong: neither can be.
+            Undeliverable: it is not taken.
+        """
         try:
             self._transport.put(message)
         except FrameTooLong as error:
-            match message:
-                # Who waits for it is told that it is too long.
-                case Response(request_id=name):
-                    self._send(Response(name, error=str(error)))
-                case Event(SessionClosed(reason)):
-                    self._send(Event(SessionClosed(reason, str(error))))
-                case _:
-                    self._unsent(message, error)
-        except TransportClosed as gone:
-            self._lost(str(gone))
-        except Undeliverable as error:
-            self._unsent(message, error)
+            for shorter in instead(message, error):
+                with contextlib.suppress(FrameTooLong):
+                    self._transport.put(shorter)
+                    self._undelivered(message)
+                    return
+            raise
 
     def _unsent(self, message: Message, error: Exception) -> None:
         self._note(Note(Audit.UNSENT, {"what": type(message).__name__, "error": str(error)}))
+        self._undelivered(message)
+
+    def _undelivered(self, message: Message) -> None:
         if isinstance(message, Response):
             self._do(self._machine.unsent(message.request_id))
 
@@ -292,3 +339,7 @@ class SessionHost:
             self._transport.abort()
         finally:
             self._over.set()
+
+
+def _defect(error: Exception) -> str:
+    return f"a defect: {str(error) or type(error).__name__}"

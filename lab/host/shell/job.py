@@ -168,13 +168,18 @@ class Job:
         self._do(self._machine.session_closed(session.name, now=self._loop.time()))
 
     def _do(self, commands: list[JobCommand]) -> None:
-        try:
-            for command in commands:
+        """Carry all commands out, and raise then what one of them raised: the job ends, whosever code that is."""
+        raised: list[Exception] = []
+        for command in commands:
+            try:
                 self._carry_out(command)
-        finally:
-            self._alarm.set(self._machine.next_at())
-            if self._machine.state is JobState.DONE:
-                self._done.set()
+            except Exception as error:  # noqa: BLE001 -- raised below
+                raised.append(error)
+        self._alarm.set(self._machine.next_at())
+        if self._machine.state is JobState.DONE:
+            self._done.set()
+        if raised:
+            raise raised[0]
 
     def _carry_out(self, command: JobCommand) -> None:
         match command:

@@ -161,18 +161,22 @@ class RemoteSession:
     async def _read(self) -> None:
         while self.ended_by is None:
             try:
-                commands = self._machine.receive(await self._transport.receive(), now=self._loop.time())
-            except HostProtocolError as error:
-                self._do(self._machine.malformed(error))
-                if error.fatal:
-                    self._give_up(str(error))
+                await self._read_one()
             except TransportClosed as gone:
                 self._lost(TRANSPORT_CLOSED, str(gone))
             except Exception as defect:
-                self._give_up(f"a defect: {defect or type(defect).__name__}")
+                self._give_up(f"a defect: {str(defect) or type(defect).__name__}")
                 raise
-            else:
-                self._do(commands)
+
+    async def _read_one(self) -> None:
+        try:
+            message = await self._transport.receive()
+        except HostProtocolError as error:
+            self._do(self._machine.malformed(error))
+            if error.fatal:
+                self._give_up(str(error))
+        else:
+            self._do(self._machine.receive(message, now=self._loop.time()))
 
     def _lost(self, why: str, cause: str = "") -> None:
         """Tell who waits why, and keep the cause: the kernel's word, where it has one."""

@@ -1,7 +1,7 @@
 """What a host and a job need of a session, and what they hear of it."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from lab.host.machine.reasons import EndCause, Ending
@@ -90,8 +90,7 @@ class BaseSession:
 
     def tell(self, body: EventBody) -> None:
         """Let an event happen."""
-        for listener in list(self._listeners):
-            listener.happened(self, body)
+        self._each(lambda listener: listener.happened(self, body))
 
     def end(self, cause: str, error: str | None = None) -> None:
         """End it at once; twice is once.
@@ -102,9 +101,19 @@ class BaseSession:
         """
         if self._ending is not None:
             return
-        self._ending = Ending(cause, error)
+        ending = self._ending = Ending(cause, error)
+        self._each(lambda listener: listener.closed(self, ending))
+
+    def _each(self, tell: Callable[[Listener], None]) -> None:
+        """Whatever one of them raises, all are told; who tells them hears of it."""
+        raised: list[Exception] = []
         for listener in list(self._listeners):
-            listener.closed(self, self._ending)
+            try:
+                tell(listener)
+            except Exception as error:  # noqa: BLE001 -- raised below
+                raised.append(error)
+        if raised:
+            raise raised[0]
 
     async def close(self, cause: EndCause, error: str | None = None) -> None:
         """See ``Session``."""

@@ -40,6 +40,10 @@ class Transport(Protocol):
             Undeliverable: it is not taken.
         """
 
+    @property
+    def queued(self) -> int:
+        """Octets that the kernel has not taken yet."""
+
     async def flush(self) -> None:
         """Wait until all that is queued is the kernel's.
 
@@ -104,6 +108,11 @@ class StreamTransport(Claim):
         if self._writer.is_closing():
             raise TransportClosed("the stream is closed")
         self._writer.write(data)
+
+    @property
+    def queued(self) -> int:
+        """See ``Transport``."""
+        return self._writer.transport.get_write_buffer_size()
 
     async def flush(self) -> None:
         """See ``Transport``."""

@@ -53,6 +53,8 @@ class WebSocketTransport(Claim):
         self._connection = connection
         self._codec = codec or Codec()
         self._queue: deque[bytes] = deque()
+        self._octets = 0
+        """Of what is queued."""
         self._queued = asyncio.Event()
         self._written = asyncio.Event()
         """Nothing is queued, or nothing queued goes out any more."""
@@ -68,8 +70,14 @@ class WebSocketTransport(Claim):
         if self._closed is not None:
             raise TransportClosed(self._closed)
         self._queue.append(data)
+        self._octets += len(data)
         self._written.clear()
         self._queued.set()
+
+    @property
+    def queued(self) -> int:
+        """See ``Transport``."""
+        return self._octets
 
     async def flush(self) -> None:
         """See ``Transport``."""
@@ -110,7 +118,7 @@ class WebSocketTransport(Claim):
                     if self._connection.protocol.state is State.CLOSED:
                         # It ended while this waited for the kernel to take it, which websockets says nothing about.
                         raise self._connection.protocol.close_exc
-                    self._queue.popleft()
+                    self._octets -= len(self._queue.popleft())
                 self._written.set()
         except ConnectionClosed as error:
             self._over(str(error))

@@ -24,6 +24,11 @@ class Through:
         """See ``Transport``."""
         self._inner.put(message)
 
+    @property
+    def queued(self) -> int:
+        """See ``Transport``."""
+        return self._inner.queued
+
     async def flush(self) -> None:
         """See ``Transport``."""
         await self._inner.flush()

@@ -65,6 +65,7 @@ class Slow(Claim):
         self.flush_s = flush_s
         self.close_s = close_s
         self.taken: list[Message] = []
+        self.queued = 0
         self._aborted = asyncio.Event()
         self._coming: asyncio.Queue[Message | Exception] = asyncio.Queue()
 

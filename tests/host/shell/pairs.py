@@ -49,6 +49,12 @@ def stop_reading(transport: Any) -> None:
     bare.transport.pause_reading()
 
 
+def go_on_reading(transport: Any) -> None:
+    """And then goes on."""
+    bare = getattr(transport, "_connection", None) or transport._writer
+    bare.transport.resume_reading()
+
+
 @contextlib.asynccontextmanager
 async def raw() -> AsyncIterator[tuple[StreamTransport, asyncio.StreamReader, asyncio.StreamWriter]]:
     """A transport, and the bare other end of its stream."""

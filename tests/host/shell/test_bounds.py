@@ -1,24 +1,28 @@
 """How long a close may take: three seconds in all, whatever the path, the other side and the agent's code do."""
 
 import asyncio
+import contextlib
 import select
 import socket
 
 import pytest
 
 from lab.host.machine.commands import Note
-from lab.host.machine.host import DRAIN_S
+from lab.host.machine.host import DRAIN_S, MOST_WAITING, TOO_MANY
 from lab.host.machine.job import SESSION_END_TIMEOUT_S
 from lab.host.machine.remote import Watch
-from lab.host.machine.states import HostState
+from lab.host.machine.states import HostState, JobState
 from lab.host.protocol.codec import Codec
+from lab.host.protocol.errors import FrameTooLong, NoMessage
 from lab.host.protocol.framing import frame
 from lab.host.protocol.messages import (
     Answer,
     Ask,
     CloseReason,
     Event,
+    Finalized,
     FinalizeSimulation,
+    Message,
     Pong,
     Request,
     Response,
@@ -31,6 +35,7 @@ from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import SessionHost
 from lab.host.shell.job import Job
 from lab.host.shell.remote import RemoteSession
+from lab.host.shell.transport import TransportClosed
 from tests.host.shell.leaping import Loop, Slow, play
 from tests.host.shell.pairs import stream
 
@@ -256,3 +261,92 @@ def test_a_defect_below_a_host_ends_it_and_is_told() -> None:
 
     (defect,) = play(scenario)
     assert str(defect["exception"]) == "it broke"
+
+
+class Owner:
+    """Of a host, told of its loss."""
+
+    def __init__(self) -> None:
+        self.lost_by: list[str] = []
+
+    def finalize(self, request_id: str, ask: FinalizeSimulation) -> None:
+        raise AssertionError((request_id, ask))
+
+    def lost(self, why: str) -> None:
+        self.lost_by.append(why)
+
+
+def broken(_note: Note) -> None:
+    raise OSError("nobody reads it")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [Response("1", Pong()), NoMessage("it is none"), FrameTooLong(2**30, 2**20), TransportClosed("they have gone")],
+    ids=lambda what: type(what).__name__,
+)
+def test_a_note_that_raises_ends_the_host_and_its_owner_is_told(what: Message | Exception) -> None:
+    async def scenario() -> None:
+        transport, owner = Slow(), Owner()
+        host = SessionHost(transport, owner=owner, note=broken)
+        transport.come(what)
+        await host.wait_closed()
+        assert host.state is HostState.CLOSED
+        assert transport.aborted
+        assert len(owner.lost_by) == 1
+
+    assert {str(defect["exception"]) for defect in play(scenario)} == {"nobody reads it"}
+
+
+def test_a_note_that_raises_ends_the_job_and_all_of_it_is_done() -> None:
+    async def scenario() -> None:
+        transport = Slow()
+        job = Job(ROOM, transport, simulated=True, note=broken)
+        agent = ScriptedAgent("s1", ROOM)
+        with pytest.raises(OSError, match="nobody reads it"):
+            job.start_session(agent)
+        with contextlib.suppress(OSError):
+            job.shutdown()
+        await job.wait()
+        assert job.state is JobState.DONE
+        assert transport.aborted
+
+    assert {str(defect["exception"]) for defect in play(scenario)} <= {"nobody reads it"}
+
+
+def test_a_note_that_raises_ends_the_remote_and_who_waits_is_told() -> None:
+    async def scenario() -> None:
+        transport = Slow()
+        remote = RemoteSession(transport, note=broken)
+        asking = asyncio.ensure_future(remote.ping())
+        await turns()
+        transport.come(Response("another", Pong()))
+        with pytest.raises(RequestFailed, match="nobody reads it"):
+            await asking
+        assert transport.aborted
+        await remote.close()
+
+    assert {str(defect["exception"]) for defect in play(scenario)} == {"nobody reads it"}
+
+
+def test_requests_that_wait_are_bounded_and_the_verdict_can_be_asked_for_all_the_same() -> None:
+    async def scenario() -> None:
+        transport = Slow()
+        job = Job(ROOM, transport, simulated=True, on_simulation_end=good)
+        agent = ScriptedAgent("s1", ROOM)
+        job.start_session(agent)
+        agent.ready.clear()
+        for number in range(MOST_WAITING + 2):
+            transport.come(Request(f"r{number}", RunInput("hello")))
+        transport.come(FINALIZE)
+        for _ in range(20):
+            await turns()
+        assert [one for one in transport.taken if isinstance(one, Response)] == [
+            Response(f"r{MOST_WAITING}", error=TOO_MANY),
+            Response(f"r{MOST_WAITING + 1}", error=TOO_MANY),
+            Response("1", Finalized(Verdict(True, "booked"))),
+        ]
+        job.shutdown()
+        await job.wait()
+
+    assert play(scenario) == []

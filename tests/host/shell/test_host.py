@@ -29,6 +29,7 @@ from lab.host.protocol.messages import (
     GetAgentInfo,
     Ping,
     Pong,
+    Request,
     Response,
     RunInput,
     SessionClosed,
@@ -40,7 +41,7 @@ from lab.host.shell.failures import RequestFailed
 from lab.host.shell.host import NO_JOB, SessionHost
 from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
-from tests.host.shell.pairs import CARRIERS, hosted, play, raw, stop_reading, until
+from tests.host.shell.pairs import CARRIERS, go_on_reading, hosted, play, raw, stop_reading, until
 
 
 class Agent(ScriptedAgent):
@@ -116,6 +117,49 @@ def test_an_answer_that_is_too_long_is_an_error_of_its_request() -> None:
             host.register_session(Agent("s1", "room"))
             assert "longer than the 1048576" in await refused(remote, GetAgentInfo())
             assert await remote.ping() == Pong()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["no session", "a session"])
+def test_a_request_whose_id_leaves_no_room_for_an_answer_is_told_of_and_the_next_one_is_served(attached: bool) -> None:
+    async def scenario() -> None:
+        async with raw() as (transport, reader, writer):
+            host = SessionHost(transport)
+            if attached:
+                host.register_session(ScriptedAgent("s1", "room"))
+            writer.write(frame(_filling(None)))
+            assert "leaves no room for an answer. Fix: give it a shorter one" in (await _next(reader)).body.message
+            writer.write(frame(Codec().encode(Request("2", Ping()))))
+            assert await _next(reader) == Response("2", *((Pong(), None) if attached else (None, NO_SESSION)))
+            await host.close()
+
+    play(scenario)
+
+
+def _filling(ask: Ask | None) -> bytes:
+    """A message as long as one may be, nearly all of it its id."""
+    room = MOST - 10
+    short = len(Codec().encode(Request("i" * room, ask)))
+    return Codec().encode(Request("i" * (room + MOST - short), ask))
+
+
+def test_an_id_that_waits_already_is_told_of_however_long_it_is() -> None:
+    async def scenario() -> None:
+        async with raw() as (transport, reader, writer):
+            host = SessionHost(transport)
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            agent.ready.clear()
+            for _ in range(2):
+                writer.write(frame(_filling(RunInput("hello"))))
+            told = await _next(reader)
+            while not isinstance(told.body, ErrorTold):
+                told = await _next(reader)
+            told = told.body.message
+            assert "iii... is being answered" in told
+            assert len(told) < 200
+            await host.close()
 
     play(scenario)
 
@@ -401,5 +445,56 @@ def test_the_jobs_answer_that_cannot_be_sent_is_told_to_be_unsent() -> None:
             assert not await host.answer(owner.asked[0], None, "too late")
             with pytest.raises(RequestFailed, match="transport closed"):
                 await asking
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.name)
+def test_a_remote_that_takes_no_answers_is_not_heard_any_further(carrier: Carrier) -> None:
+    """Until it takes them: then every request has its answer."""
+
+    class Long(ScriptedAgent):
+        asked = 0
+
+        async def answer(self, ask: Ask) -> Answer:  # noqa: ARG002 -- the port has it
+            self.asked += 1
+            return AgentInfo("s1", "x" * (MOST // 2))
+
+    async def scenario() -> None:
+        async with carrier.pair() as (ours, theirs):
+            stop_reading(theirs)
+            host = SessionHost(ours)
+            agent = Long("s1", "room")
+            host.register_session(agent)
+            for number in range(200):
+                theirs.put(Request(f"{number}", GetAgentInfo()))
+            await until(lambda: ours.queued > MOST, "the answers wait")
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            assert agent.asked < 50
+            assert ours.queued <= 2 * MOST
+            go_on_reading(theirs)
+            found = [await theirs.receive() for _ in range(200)]
+            assert [one.request_id for one in found if isinstance(one, Response)] == [f"{one}" for one in range(200)]
+            theirs.abort()
+            await host.close()
+
+    play(scenario)
+
+
+def test_events_that_wait_do_not_keep_the_host_from_hearing() -> None:
+    async def scenario() -> None:
+        async with CARRIERS[0].pair() as (ours, theirs):
+            stop_reading(theirs)
+            host = SessionHost(ours)
+            agent = ScriptedAgent("s1", "room")
+            host.register_session(agent)
+            for _ in range(40):
+                agent.tell(ErrorTold("x" * (MOST // 2)))
+            agent.ready.clear()
+            theirs.put(Request("1", RunInput("hello")))
+            await until(lambda: host._asked._answering, "the agent is asked")
+            theirs.abort()
+            await host.wait_closed()
 
     play(scenario)
