@@ -145,18 +145,53 @@ class _Client(_Ending, client.ClientConnection):
     """Of who connected."""
 
 
+class _Opening:
+    """The connections of a listener that are not WebSockets yet, which its end does not wait for.
+
+    Args:
+        refused: Takes why one is none.
+    """
+
+    def __init__(self, refused: Callable[[str], None]) -> None:
+        self._refused = refused
+        self._there: set[asyncio.BaseTransport] = set()
+        self._over = False
+
+    def began(self, transport: asyncio.BaseTransport) -> None:
+        """One came."""
+        self._there.add(transport)
+        if self._over:
+            _abort(transport)
+
+    def ended(self, transport: asyncio.BaseTransport, why: Exception | str | None) -> None:
+        """It is one, or is told of."""
+        self._there.discard(transport)
+        if why is not None and not self._over:
+            self._refused(f"{why}")
+
+    def end(self) -> None:
+        """Wait for none of them any more."""
+        self._over = True
+        for transport in self._there:
+            _abort(transport)
+
+
 class _Server(_Ending, server.ServerConnection):
     """Of who listened. One that is no WebSocket is told so, in HTTP, and told of.
 
     Args:
-        refused: Takes why it is none.
+        opening: Those of its listener.
     """
 
-    def __init__(self, *args: Any, refused: Callable[[str], None], **options: Any) -> None:
+    def __init__(self, *args: Any, opening: _Opening, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._refused = refused
+        self._opening = opening
         self._first = True
         self._framed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._opening.began(transport)
 
     def data_received(self, data: bytes) -> None:
         first, self._first = self._first, False
@@ -168,9 +203,17 @@ class _Server(_Ending, server.ServerConnection):
             super().data_received(data)
 
     async def handshake(self, *args: Any, **options: Any) -> None:
-        await super().handshake(*args, **options)
-        if (why := self.protocol.handshake_exc) is not None:
-            self._refused(_FRAMED if self._framed else f"{why}")
+        why: Exception | str | None = None
+        try:
+            await super().handshake(*args, **options)
+            why = self.protocol.handshake_exc
+        finally:
+            self._opening.ended(self.transport, _FRAMED if why is not None and self._framed else why)
+
+
+def _abort(transport: asyncio.BaseTransport) -> None:
+    assert isinstance(transport, asyncio.WriteTransport)
+    transport.abort()
 
 
 _METHOD = b"G"
@@ -231,6 +274,10 @@ async def listening(
         arrived(WebSocketTransport(connection, codec))
         await connection.wait_closed()
 
-    create: Any = partial(_Server, refused=refused)
+    opening = _Opening(refused)
+    create: Any = partial(_Server, opening=opening)
     async with server.serve(serve, host, port, create_connection=create, **_OPTIONS) as made:
-        yield next(iter(made.sockets)).getsockname()[1]
+        try:
+            yield next(iter(made.sockets)).getsockname()[1]
+        finally:
+            opening.end()

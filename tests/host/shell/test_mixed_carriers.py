@@ -1,6 +1,7 @@
 """A host and a remote that do not have the same carrier: both are told, and the next one is served."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -13,6 +14,9 @@ from lab.host.shell.transport import Transport
 from lab.host.shell.websocket import NotWebSocket
 from lab.host.tables.stage import LOOPBACK
 from tests.host.shell.pairs import play, until
+
+HANDSHAKE_S = 10.0
+"""How long websockets waits for one."""
 
 
 class Owner:
@@ -55,6 +59,26 @@ def test_who_connects_and_says_nothing_is_refused_when_it_goes() -> None:
             await silent.close()
             await until(lambda: refused, "the listener is told")
             assert refused == ["did not receive a valid HTTP request"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n"], ids=["nothing", "half a request"])
+def test_a_listeners_end_does_not_wait_for_who_is_no_websocket_yet(said: bytes) -> None:
+    async def scenario() -> None:
+        refused: list[str] = []
+        loop = asyncio.get_running_loop()
+        async with websocket.listening(LOOPBACK, 0, lambda _: None, refused=refused.append) as port:
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            writer.write(said)
+            right = await websocket.connect(f"ws://{LOOPBACK}:{port}")  # So that the one before has been taken.
+            right.abort()
+            began = loop.time()
+        assert loop.time() - began < HANDSHAKE_S / 2
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.close()
+        assert refused == []
 
     play(scenario)
 
