@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import select
+import sys
 import threading
 from collections.abc import AsyncIterator
 
@@ -10,7 +12,7 @@ _CHUNK = 4096
 
 
 async def typed(descriptor: int = STDIN) -> AsyncIterator[str]:
-    """Each line as it comes, without its newline; ends with the input.
+    """Each line as it comes, without its newline; ends with the input, and at once with one that cannot be read.
 
     A thread reads, since not every kind of standard input can be waited for, and past Python's own buffer, whose lock
     it would still hold when the program ends.
@@ -18,6 +20,9 @@ async def typed(descriptor: int = STDIN) -> AsyncIterator[str]:
     Args:
         descriptor: Where they come from.
     """
+    if descriptor == STDIN and sys.__stdin__ is None:
+        # It was closed when the program began, and what has its number since is something else.
+        return
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -29,7 +34,7 @@ async def typed(descriptor: int = STDIN) -> AsyncIterator[str]:
 
     def read() -> None:
         rest = b""
-        while data := os.read(descriptor, _CHUNK):
+        while data := _read(descriptor):
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
                 hand_over(line.decode(errors="backslashreplace").strip())
@@ -40,3 +45,15 @@ async def typed(descriptor: int = STDIN) -> AsyncIterator[str]:
     threading.Thread(target=read, name="standard input", daemon=True).start()
     while (line := await lines.get()) is not None:
         yield line
+
+
+def _read(descriptor: int) -> bytes:
+    """What comes next; nothing at the end, or where nothing can be read."""
+    while True:
+        try:
+            return os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            # Somebody who has it too made it so.
+            select.select([descriptor], [], [])
+        except OSError:
+            return b""
