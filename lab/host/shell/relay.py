@@ -12,7 +12,8 @@ started     ``program``: its command line
 connected   ``side`` host / remote, ``local``, ``remote``
 joined
 refused     ``side``, ``remote``, ``why``: a connection too many
-lost        ``side``, ``errno``: gone before the other one came; its place is free again
+lost        ``side``, ``errno``: gone before the other one came; its place is free again. null: it said its end, and
+            another one came in its place
 ended       ``side``: its FIN was passed on, behind its last octet
 error       ``side``, ``errno`` (name): gone otherwise; the other side is reset
 closed      ``from_host`` and ``from_remote``: octets that passed
@@ -29,6 +30,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -41,10 +43,14 @@ SIDES = ("remote", "host")
 END_S = 2.0
 """How long the program may take to end when it is asked to, before it is killed."""
 
+_LOOK_S = 0.01
+"""Between two looks at who is left."""
+
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER without lingering: close() sends a RST."""
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 """prctl(2)."""
 
 _libc = ctypes.CDLL(None)
@@ -75,6 +81,8 @@ class Joint:
         self._relay: Relay | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
+        self._has_group = False
+        """Whether the program has a process group of its own."""
 
     def run(self) -> None:
         """Join the first two that come, and carry what they say until it is over.
@@ -98,13 +106,18 @@ class Joint:
 
     def _start(self) -> None:
         """The program has this one's standard input and output, and goes when it goes."""
+        # A terminal is read by the group in its foreground alone, and tells that one of ctrl-C.
+        self._has_group = not os.isatty(0)
         try:
             self._program = subprocess.Popen(
                 self._argv,
+                process_group=0 if self._has_group else None,
                 preexec_fn=partial(_go_with, os.getpid()),  # Safe: the relay has no second thread.
             )
         except OSError as error:
             raise UsageError(f"{self._argv[0]} cannot be started: {error.strerror}") from error
+        # Children of its own that it leaves behind become the relay's, which can wait for them.
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._pidfd = os.pidfd_open(self._program.pid)
         say("started", program=list(self._argv))
 
@@ -147,6 +160,8 @@ class Joint:
             connection, remote = listener.accept()
         except OSError:
             return  # Gone before it was taken.
+        if self._relay is None:
+            self._give_up_ended(side)
         if self._relay is not None or side in self._here:
             say("refused", side=side, remote=plain(remote), why="there is one already")
             _reset(connection)
@@ -166,6 +181,16 @@ class Joint:
             self._here.pop(side).close()
             say("lost", side=side, errno=errno.errorcode.get(code, str(code)))
 
+    def _give_up_ended(self, side: str) -> None:
+        """One whose FIN is here is waited for no longer than until another one comes: it may be gone."""
+        if (connection := self._here.get(side)) is None:
+            return
+        poll = select.poll()
+        poll.register(connection, select.POLLRDHUP)
+        if poll.poll(0):
+            _reset(self._here.pop(side))
+            say("lost", side=side, errno=None)
+
     def _pass_on(self, relay: Relay, descriptor: int, mask: int) -> None:
         # The event of its other descriptor may have ended it.
         if not relay.over:
@@ -179,12 +204,10 @@ class Joint:
             self._relay.abort()
         if self._program is None:
             return
-        self._program.terminate()
-        try:
-            self._program.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._program.kill()
-            self._program.wait()
+        if self._has_group:
+            _end_group(self._program)
+        else:
+            _end_one(self._program)
         self._forget_program()
 
     def _forget_program(self) -> None:
@@ -238,6 +261,35 @@ def _go_with(parent: int) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def _end_one(program: subprocess.Popen[bytes]) -> None:
+    program.terminate()
+    try:
+        program.wait(END_S)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
+
+
+def _end_group(program: subprocess.Popen[bytes]) -> None:
+    """End a program and its children, which may need longer than itself."""
+    until = time.monotonic() + END_S
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(program.pid, signal.SIGTERM)
+        while _is_left(program.pid) and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
+
+
+def _is_left(group: int) -> bool:
+    """Whether any of a group is, once those that have ended are waited for, the children of one that ended too."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
 
 
 def _reset(connection: socket.socket) -> None:

@@ -268,6 +268,20 @@ def test_one_that_is_reset_before_the_other_comes_leaves_its_place(meeting: Meet
         assert read(second, 5) == b"again", far
 
 
+@both
+def test_one_that_ended_before_the_other_comes_leaves_its_place_to_the_next(
+    meeting: Meeting, near: str, far: str
+) -> None:
+    meeting.come(near).close()
+    with meeting.come(near) as first:
+        lost = meeting.wait_for("lost")
+        assert (lost["side"], lost["errno"]) == (near, None)
+        with meeting.come(far) as second:
+            meeting.wait_for("joined")
+            first.sendall(b"again")
+            assert read(second, 5) == b"again"
+
+
 START = """
 import sys
 from lab.host.program import main
@@ -337,6 +351,26 @@ def test_the_program_beside_it_ends_with_it(handler: str, number: signal.Signals
             process.send_signal(number)
             assert select.select([pidfd], [], [], DEADLINE_S)[0]
             assert process.wait(DEADLINE_S) == (-signal.SIGKILL if number is signal.SIGKILL else 0)
+        finally:
+            os.close(pidfd)
+
+
+CHILD = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", {child!r}])
+"""
+
+
+@pytest.mark.parametrize(("handler", "end_s"), [("SIG_DFL", DEADLINE_S), ("SIG_IGN", 0.5)], ids=["asked to", "killed"])
+def test_the_programs_children_end_with_it(handler: str, end_s: float) -> None:
+    """Its own children, which a signal to it alone would leave behind."""
+    child = CHILD.format(child=BESIDE.format(handler=handler))
+    with running(sys.executable, "-c", child, end_s=end_s) as process:
+        pidfd = os.pidfd_open(until_said(process, "beside")["pid"])
+        try:
+            process.terminate()
+            assert select.select([pidfd], [], [], DEADLINE_S)[0]
+            process.wait(DEADLINE_S)
         finally:
             os.close(pidfd)
 
