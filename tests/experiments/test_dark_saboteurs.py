@@ -4,16 +4,12 @@ All runs start together at the first test, since each mostly waits. The same run
 themselves.
 """
 
-import concurrent.futures
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lab.core.fault import Fault
 from lab.core.prediction import State
 from lab.experiments import test_held_dark as held_dark
 from lab.experiments import test_host_dark as host_dark
@@ -23,9 +19,8 @@ from lab.live.lifecycle import PUBLISHED
 from lab.report.record import Outcome, Record
 from lab.run.runner import Run
 from lab.run.spec import Action, Program, RunSpec
-from lab.testbed.netns import open_testbed
-from lab.testbed.ports import CutReceipt, Testbed, TestbedSpec
 from tests.experiments.saboteurs.telling_releaser import STATUS_PORT
+from tests.sabotage import Sabotage, SideBySide, cut_nothing, nothing, opener
 
 HERE = "tests.experiments.saboteurs"
 TRIES = 3
@@ -33,6 +28,12 @@ TRIES = 3
 
 GIVES_UP_S = 5.0
 """How long the session server waits for the answer to a close frame."""
+
+CONFIRMED = "record.outcome is Outcome.CONFIRMED"
+GAVE_UP = 'given_up(record, "server")'
+"""The lines that experiments begin with: the run's own proofs."""
+
+TOLD = '(told,) = lines(folder, "client", "told"'
 
 Experiment = Callable[[RunSpec, Record, Path], None]
 
@@ -44,19 +45,6 @@ DONE_AT_ONCE: Experiment = (
 
 WATCHED: Experiment = held_dark.test_a_watchdog_tells_within_two_seconds_and_its_connection_is_an_orphan
 NOBODY_TOLD: Experiment = held_dark.test_held_and_idle_nobody_is_ever_told
-
-
-def cut_nothing(testbed: Testbed) -> None:
-    def cut(_: Fault) -> CutReceipt:
-        now = time.monotonic()
-        return CutReceipt(now, now)
-
-    spoilt: Any = testbed.router
-    spoilt.cut = cut
-
-
-def nothing(_: Testbed) -> None:
-    """Leave it alone."""
 
 
 def by(module: str, program: Program | None) -> Program:
@@ -75,12 +63,15 @@ class Case:
 
     experiment: Experiment
     spec: RunSpec
-    sabotage: Callable[[Testbed], None] = nothing
+    fails_at: str
+    """Part of the line at which it has to fail: the one that is about what is wrong."""
+
+    sabotage: Sabotage = nothing
 
 
 CASES = {
-    "no rule, host": Case(NEVER_KNOWS, replace(SILENT, watch_s=2.0, actions=host_dark.ENDS), cut_nothing),
-    "no rule, released": Case(DONE_AT_ONCE, released_dark.release(watch_s=2.0), cut_nothing),
+    "no rule, host": Case(NEVER_KNOWS, replace(SILENT, watch_s=2.0, actions=host_dark.ENDS), GAVE_UP, cut_nothing),
+    "no rule, released": Case(DONE_AT_ONCE, released_dark.release(watch_s=2.0), CONFIRMED, cut_nothing),
     "told beside the path, host": Case(
         NEVER_KNOWS,
         replace(
@@ -90,6 +81,7 @@ CASES = {
             # Told, it asks, and is over with its kernel's give-up.
             actions=(*host_dark.ENDS, Action(5.0, "server", "status"), Action(5.0, "client", "status")),
         ),
+        'said(folder, "client", "told") == said(folder, "client", "ended") == []',
     ),
     "told beside the path, released": Case(
         DONE_AT_ONCE,
@@ -98,78 +90,79 @@ CASES = {
             server=Program((*DARK.server.argv, *STATUS) if DARK.server else (), "lab.live.server"),
             client=by("telling_releaser", DARK.client),
         ),
+        "counted(folder) == ",
     ),
     "a host that tells nobody": Case(
         TOLD_WITH_THE_COPY,
         host_dark.call(
             *host_dark.AWAITS, job=("--variant", "no session_closed"), heal_after_s=1.0, watch_s=6.0, writes_on=False
         ),
+        TOLD,
     ),
     "a session that leaks": Case(
-        DONE_AT_ONCE, released_dark.release(PUBLISHED.name, client_state=State.FIN_WAIT_1, watch_s=6.0)
+        DONE_AT_ONCE,
+        released_dark.release(PUBLISHED.name, client_state=State.FIN_WAIT_1, watch_s=6.0),
+        "client.cause is Cause.ORPHAN_RETRIES",
     ),
-    "no rule, held": Case(NOBODY_TOLD, held_dark.held(watch_s=2.0), cut_nothing),
-    "no watchdog": Case(WATCHED, held_dark.held((held_dark.DOES_S, "send"), watch_s=7.5, writes_on=False)),
-    "idle, and yet watched": Case(NOBODY_TOLD, held_dark.held(watch=True, watch_s=6.0)),
+    "no rule, held": Case(NOBODY_TOLD, held_dark.held(watch_s=2.0), CONFIRMED, cut_nothing),
+    # Its application closes it, so that there is an orphan as behind a watchdog.
+    "no watchdog": Case(
+        WATCHED, held_dark.held((held_dark.DOES_S, "close"), client_state=State.FIN_WAIT_1, watch_s=7.0), TOLD
+    ),
+    "idle, and yet watched": Case(NOBODY_TOLD, held_dark.held(watch=True, watch_s=6.0), "client.first_lost_s is None"),
 }
 
 
-class Stage:
-    """All of them side by side."""
+Ran = tuple[Record, Path]
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._pool = concurrent.futures.ThreadPoolExecutor(len(CASES))
-        self._running = {name: self._pool.submit(self._run, name) for name in CASES}
 
-    def _run(self, name: str) -> tuple[Record, Path]:
+def tried(folder: Path) -> Callable[[str], Ran]:
+    """Runs the case of a name, again where the machine was busy."""
+
+    def run(name: str) -> Ran:
         case = CASES[name]
-
-        def opener(spec: TestbedSpec) -> Testbed:
-            opened = open_testbed(spec)
-            case.sabotage(opened)
-            return opened
-
         for number in range(TRIES):
-            out = self._folder / f"{name.replace(' ', '-')}-{number}"
-            record = Run(case.spec, opener, out=out).execute()
+            out = folder / f"{name.replace(' ', '-')}-{number}"
+            record = Run(case.spec, opener(case.sabotage), out=out).execute()
             if not record.disturbed:
                 break
         return record, out
 
-    def __getitem__(self, name: str) -> tuple[Record, Path]:
-        return self._running[name].result()
-
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    return run
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    made = Stage(tmp_path_factory.mktemp("sabotage"))
-    yield made
-    made.close()
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SideBySide[Ran]]:
+    with SideBySide(CASES, tried(tmp_path_factory.mktemp("sabotage"))) as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_experiment_with_something_wrong_does_not_pass(stage: Stage, name: str) -> None:
+def test_an_experiment_with_something_wrong_fails_at_the_line_that_is_about_it(
+    stage: SideBySide[Ran], name: str
+) -> None:
     record, folder = stage[name]
     case = CASES[name]
 
+    assert not record.disturbed, f"{TRIES} times: {record.reason}"
     # A ValueError is a line that is there once in a run as it should be.
-    with pytest.raises((AssertionError, ValueError)):
+    with pytest.raises((AssertionError, ValueError)) as failed:
         case.experiment(case.spec, record, folder)
+    at = [entry for entry in failed.traceback if entry.name == case.experiment.__name__][-1]
+    assert case.fails_at in str(at.statement)
 
 
-@pytest.mark.parametrize("name", ["no rule, host", "no rule, released"])
-def test_without_a_rule_the_run_is_invalid_and_says_so(stage: Stage, name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("no rule")])
+def test_without_a_rule_the_run_is_invalid_and_says_so(stage: SideBySide[Ran], name: str) -> None:
     record, _ = stage[name]
 
     assert record.outcome is Outcome.INVALID
     assert "nothing-crossed" in (record.reason or "")
 
 
-def test_what_was_told_beside_the_path_is_seen_though_each_proof_of_the_hole_holds(stage: Stage) -> None:
+def test_what_was_told_beside_the_path_is_seen_though_each_proof_of_the_hole_holds(
+    stage: SideBySide[Ran],
+) -> None:
     """The server tells of no detach before it gives up on its own close: until then its count alone betrays it."""
     (held, host), (shut, released) = (stage[f"told beside the path, {end}"] for end in ("host", "released"))
 

@@ -1,8 +1,6 @@
 """The lab's own programs and its router, each with one thing wrong: no such session may come out as modelled."""
 
-import concurrent.futures
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,29 +14,14 @@ from lab.study.performing import judged
 from lab.study.running import perform
 from lab.study.scenario import Scenario
 from lab.study.scenarios import find
-from lab.testbed.netns import open_testbed
-from lab.testbed.ports import CutReceipt, Testbed, TestbedSpec
-
-Sabotage = Callable[[Testbed], None]
+from lab.testbed.ports import CutReceipt, Testbed
+from tests.sabotage import Sabotage, SideBySide, cut_nothing, nothing, opener, spoil
 
 PATIENCE_S = 8.0
 """Of every step that waits; what does not come in this time was sabotaged."""
 
 HEALED_S = 1.0
 """Before the assistant could notice the loss."""
-
-
-def spoil(router: object, **instead: Callable[[Fault], object]) -> None:
-    for name, act in instead.items():
-        setattr(router, name, act)
-
-
-def cut_nothing(testbed: Testbed) -> None:
-    def cut(_: Fault) -> CutReceipt:
-        now = time.monotonic()
-        return CutReceipt(now, now)
-
-    spoil(testbed.router, cut=cut)
 
 
 def cut_another_port(testbed: Testbed) -> None:
@@ -70,10 +53,6 @@ def heal_too_early(testbed: Testbed) -> None:
         return receipt
 
     spoil(router, cut=cut_for_a_moment)
-
-
-def nothing(_: Testbed) -> None:
-    """Leave it alone."""
 
 
 def server(name: str) -> Modules:
@@ -112,44 +91,28 @@ def impatient(scenario: Scenario) -> Scenario:
     return replace(scenario, lapsed=hasty)
 
 
-class Stage:
-    """All of them side by side."""
+def performed(folder: Path) -> Callable[[str], Row]:
+    """Performs the case of a name, two at a time where they need the processor."""
+    gate = threading.BoundedSemaphore(2)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._gate = threading.BoundedSemaphore(2)
-        self._pool = concurrent.futures.ThreadPoolExecutor(len(CASES))
-        self._running = {name: self._pool.submit(self._perform, name) for name in CASES}
-
-    def _perform(self, name: str) -> Row:
+    def perform_one(name: str) -> Row:
         named, number, modules, sabotage, _ = CASES[name]
         scenario = impatient(find(named))
-
-        def opener(spec: TestbedSpec) -> Testbed:
-            opened = open_testbed(spec)
-            sabotage(opened)
-            return opened
-
-        out = self._folder / name.replace(" ", "-")
-        done = perform(scenario, number, open_testbed=opener, out=out, modules=modules, gate=self._gate)
+        out = folder / name.replace(" ", "-")
+        done = perform(scenario, number, open_testbed=opener(sabotage), out=out, modules=modules, gate=gate)
         return judge_row(scenario, [judged(done)], real=False)
 
-    def __getitem__(self, name: str) -> Row:
-        return self._running[name].result()
-
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    return perform_one
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    made = Stage(tmp_path_factory.mktemp("sabotage"))
-    yield made
-    made.close()
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SideBySide[Row]]:
+    with SideBySide(CASES, performed(tmp_path_factory.mktemp("sabotage"))) as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sabotage_is_never_as_modelled_and_the_verdict_says_what_is_wrong(stage: Stage, name: str) -> None:
+def test_sabotage_is_never_as_modelled_and_the_verdict_says_what_is_wrong(stage: SideBySide[Row], name: str) -> None:
     row, said = stage[name], CASES[name][-1]
 
     assert not row.passed
