@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lab.study.lifecycle.predictions import FEWEST_RACES
+
 if TYPE_CHECKING:
     from lab.host.tables import Row as HostRow
     from lab.study.lifecycle.tables import Tables
@@ -19,7 +21,7 @@ def lifecycle(
     repeats: Annotated[
         int, typer.Option(min=1, help="Sessions released at each server, for each variant that closes.")
     ] = 100,
-    races: Annotated[int, typer.Option(min=1, help="Close races at random, for each variant.")] = 10_000,
+    races: Annotated[int, typer.Option(min=FEWEST_RACES, help="Close races at random, for each variant.")] = 10_000,
     json: Annotated[bool, typer.Option("--json", help="Print all rows as one JSON object.")] = False,
 ) -> None:
     """Run the tables of released sessions, the close race, close codes and session hosts (about half a minute).

@@ -64,7 +64,9 @@ def raced(variant: str, order: str) -> RaceRow:
         return RaceRow(variant, order, 1, 1, 0, 0, ok=False)
     if order in (race.RECEIVE_FIRST, race.RECEIVE_FIRST_SESSION):
         return RaceRow(variant, order, 1, 0, 0, 0, ok=False)
-    return RaceRow(variant, order, 4, 3, 1 if order == race.AT_RANDOM else 0, 0, ok=False)
+    if order == race.AT_RANDOM:
+        return RaceRow(variant, order, 10_000, 6662, 2725, 2725, ok=False)
+    return RaceRow(variant, order, 4, 3, 0, 0, ok=False)
 
 
 def closed(client: str, end: closes.End) -> CloseRow:

@@ -52,6 +52,16 @@ def test_a_row_that_is_missing_is_one() -> None:
     assert said == f"leaks: no row for {rows[0].variant}, {rows[0].profile}, {rows[0].path}"
 
 
+def test_a_row_that_is_there_twice_is_one_and_each_of_both_is_looked_at() -> None:
+    rows = predicted().leaks
+    right = rows[-1]
+    named = f"{right.variant}, {right.profile}, {right.path}"
+
+    assert list(predictions.leaks_wrong([*rows, right])) == [f"leaks: 2 rows for {named}"]
+    twice, wrong = predictions.leaks_wrong([replace(right, ok=False), *rows])
+    assert (twice, "ok=False" in wrong) == (f"leaks: 2 rows for {named}", True)
+
+
 def test_one_of_a_hundred_is_one() -> None:
     rows = predicted().repeated
 
@@ -87,6 +97,26 @@ def test_a_race_that_comes_out_otherwise_is_one(order: str) -> None:
     assert not predictions.race_as_predicted(
         replace(published, reader_right=published.runs, recorded_first=published.runs)
     )
+
+
+@pytest.mark.parametrize(
+    ("runs", "right"),
+    [
+        (10_000, (9_999, 2_667, 2_667)),
+        (10_000, (6_667, 9_999, 2_667)),
+        (10_000, (6_667, 2_667, 9_999)),
+        (10_000, (6_667, 0, 0)),
+        (10_000, (0, 2_667, 2_667)),
+        (2, (1, 1, 1)),
+    ],
+)
+def test_a_random_race_that_is_right_more_or_less_often_than_by_chance_is_one(
+    runs: int, right: tuple[int, int, int]
+) -> None:
+    row = raced(PUBLISHED.name, race.AT_RANDOM)
+
+    assert predictions.race_as_predicted(row)
+    assert not predictions.race_as_predicted(race.RaceRow(row.variant, row.order, runs, *right, ok=False))
 
 
 @pytest.mark.parametrize("client", [PUBLISHED, LAB])

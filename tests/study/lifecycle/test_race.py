@@ -1,10 +1,14 @@
+import itertools
+from collections.abc import Sequence
+
 import pytest
 
 from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, Variant
 from lab.live.lifecycle.endings import ClosedHere
 from lab.live.lifecycle.stream import Stream
-from lab.study.lifecycle.interleaving import prefer
-from lab.study.lifecycle.race import CLOSE, CLOSE_FIRST_SESSION, ORDERS, RECEIVE, as_json, once, rows
+from lab.study.lifecycle import predictions, race
+from lab.study.lifecycle.interleaving import Choose, every_order, prefer
+from lab.study.lifecycle.race import CLOSE, CLOSE_FIRST_SESSION, ORDERS, RECEIVE, Outcome, as_json, once, rows
 
 
 def by_order(variant: Variant, runs: int = 500) -> dict[str, tuple[int, int, int, int]]:
@@ -30,6 +34,40 @@ def test_no_order_at_all_ends_wrong_in_the_lab() -> None:
         runs, reader, recorded, sends = by_order(LAB)[order]
         assert runs >= 2
         assert reader == recorded == sends == runs
+
+
+@pytest.mark.parametrize("variant", [PUBLISHED, REPAIRED])
+def test_the_shares_that_are_predicted_of_random_races_are_those_of_all_orders(variant: Variant) -> None:
+    drawn = list(itertools.product(race._OWN_CODES, (None, *race._SERVER_CODES)))
+    total = [0.0, 0.0, 0.0]
+    for own_code, server_code in drawn:
+
+        def weighed(choose: Choose, own: int = own_code, server: int | None = server_code) -> tuple[float, Outcome]:
+            chance = 1.0
+
+            def noting(able: Sequence[str]) -> str:
+                nonlocal chance
+                chance /= len(able)
+                return choose(able)
+
+            found = once(variant, noting, own_code=own, server_code=server)
+            return chance, found
+
+        for one in every_order(weighed):
+            assert isinstance(one, tuple)
+            chance, outcome = one
+            rights = (outcome.reader_right, outcome.recorded_first, outcome.sends_right)
+            total = [share + chance * right / len(drawn) for share, right in zip(total, rights, strict=True)]
+
+    assert total == pytest.approx(predictions.RANDOM_RIGHT)
+
+
+@pytest.mark.parametrize("runs", [predictions.FEWEST_RACES, 5000])
+@pytest.mark.parametrize("seed", range(5))
+def test_random_races_as_published_are_as_predicted(runs: int, seed: int) -> None:
+    (row,) = [row for row in rows([PUBLISHED], runs=runs, seed=seed) if row.order == race.AT_RANDOM]
+
+    assert predictions.race_as_predicted(row)
 
 
 @pytest.mark.parametrize("variant", [PUBLISHED, REPAIRED])
