@@ -18,8 +18,10 @@ from lab.live.client.link import Address, Ears, Ending
 from lab.programs.report import errno_name
 
 LINGER_S = 0.5
-"""How long TCP's end is awaited after a close frame of the server's. It comes a round trip later, unless the server
-keeps TCP open or its FIN is lost: then TCP is ended from here, since websockets tells of an end when TCP is over."""
+"""How long TCP's end is awaited after a close frame of the server's. The server SHOULD end TCP first, the client MAY
+after a reasonable time (RFC 6455, 7.1.1). A FIN comes a round trip later; lost once, an RTO later still, which is a
+round trip and 0.2 s at least (RFC 6298, Linux): in time where a round trip is 0.15 s at most. Then TCP is ended from
+here, since websockets tells of an end when TCP is over."""
 
 
 class TappedConnection(ClientConnection):
@@ -39,6 +41,7 @@ class TappedConnection(ClientConnection):
         self._lingering: asyncio.TimerHandle | None = None
         self._lost_by: Exception | None = None
         self._stands = False
+        self.linger_s = LINGER_S
         self.aborted = False
         """Ended from here without a close frame."""
 
@@ -52,8 +55,13 @@ class TappedConnection(ClientConnection):
         """Octets came."""
         self._ears.heard(time.monotonic())
         super().data_received(data)
-        if self.protocol.close_rcvd_then_sent and self._lingering is None:
-            self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
+        if self.protocol.close_rcvd_then_sent:
+            self.linger()
+
+    def linger(self) -> None:
+        """Let TCP end by itself, for no longer than ``linger_s`` from the first time that this is called."""
+        if self._lingering is None:
+            self._lingering = asyncio.get_running_loop().call_later(self.linger_s, self.transport.abort)
 
     async def ping_behind(self, asked_at: float) -> None:
         """Send a ping; its pong is told in the background, with this instant.

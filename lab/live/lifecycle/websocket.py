@@ -1,7 +1,9 @@
 """A wire on websockets, by the client's tapped connection.
 
 A close frame that has been read is the end, whatever TCP does: a server that keeps TCP open, or whose FIN is lost, has
-still said its last. websockets tells of an end when TCP is over, so that TCP is ended from here.
+still said its last. websockets tells of an end when TCP is over; here the reader is told at once, and TCP is ended from
+here, behind the answer. The server SHOULD end TCP first (RFC 6455, 7.1.1), so that TIME_WAIT is its own and the client
+can connect again from the same port. A session's next connection has another port: nothing is waited for.
 """
 
 import asyncio
@@ -13,7 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidState, InvalidStatus, InvalidURI
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidState,
+    InvalidStatus,
+    InvalidURI,
+    TooManyFragments,
+)
+from websockets.frames import CloseCode
 from websockets.protocol import State
 
 from lab.core.errors import UsageError
@@ -95,8 +105,12 @@ class WebSocketWire:
         """The next message."""
         connection = self._open()
         try:
-            return await connection.recv()
-        except ConnectionClosed:
+            return await connection.recv_messages.get()  # recv() tells of an end when TCP is over
+        except EOFError:
+            raise _ended(connection) from None
+        except (UnicodeDecodeError, TooManyFragments) as error:
+            wrong = isinstance(error, UnicodeDecodeError)
+            await self.cancel(CloseCode.INVALID_DATA if wrong else CloseCode.MESSAGE_TOO_BIG, "")
             raise _ended(connection) from None
         except asyncio.CancelledError:
             asyncio.get_running_loop().call_soon(connection.transport.abort)  # behind a close frame of who cancelled
@@ -114,22 +128,23 @@ class WebSocketWire:
             raise _ended(connection)
 
     async def cancel(self, code: int, reason: str) -> None:
-        """Close, and await the answer, also where the server's close came first.
+        """Close, and await the answer; nothing is awaited where the server's close came first.
 
         The deadline is not websockets' own, which begins when the kernel has taken what was written before: on a dead
         path that is never.
         """
         connection = self._connection
-        if connection is None:
+        if connection is None or connection.said.done():
             return
+        said, closing = connection.said, asyncio.ensure_future(connection.close(code, reason))
         try:
-            async with asyncio.timeout(ANSWER_S):
-                await connection.close(code, reason)
-        except TimeoutError:
-            pass
+            await asyncio.wait({said, closing}, timeout=ANSWER_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            connection.transport.abort()
-        await connection.wait_closed()
+            closing.cancel()
+            if not said.done():
+                connection.transport.abort()
+        if not said.done():
+            await connection.wait_closed()
 
     def leave(self, code: int, reason: str) -> None:
         """Say goodbye now: a close frame, and FIN in the same segment; or FIN alone.
@@ -156,7 +171,11 @@ class WebSocketWire:
             opened.shutdown(socket.SHUT_WR)
 
     def _lost(self, why: str) -> None:
-        """Give the connection up; its goodbye stays with the kernel, for a path that comes back in time."""
+        """Give the connection up. If the path comes back in time the server is told, by the kernel.
+
+        That sends copies of what is not acknowledged, the goodbye behind it; and a RST for whatever the server answers,
+        since the socket is gone.
+        """
         connection = self._open()
         connection.lost = why
         self.leave(closing.GOING_AWAY.code, "")
@@ -202,7 +221,10 @@ class _Connection(TappedConnection):
     """Something is on its way to the transport."""
 
     gone = False
-    """Its transport is."""
+    """Its transport is, or is about to."""
+
+    said: asyncio.Future[None]
+    """Done when the server's close frame has been read."""
 
     lost: str | None = None
     """What showed its watchdog that it is."""
@@ -210,6 +232,8 @@ class _Connection(TappedConnection):
     def __init__(self, ears: _Ears, *arguments: Any, **options: Any) -> None:
         super().__init__(ears, *arguments, **options)
         self._over = ears.over
+        self.said = self.loop.create_future()
+        self.linger_s = ANSWER_S
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.gone = True
@@ -225,11 +249,23 @@ class _Connection(TappedConnection):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.protocol.close_rcvd is not None or self.protocol.parser_exc is not None:
+        if self.protocol.parser_exc is not None:
             self.transport.abort()
+        elif self.protocol.close_rcvd is not None and not self.said.done():
+            self.gone = True
+            self._over()
+            self.said.set_result(None)
+            self.recv_messages.close()
+            # Behind the answer, which may wait for the kernel to take it: for no longer than an answer is awaited.
+            self.transport.close()
+            self.linger()
 
 
 def _ended(connection: _Connection) -> WireEnded:
+    answer = connection.protocol.close_rcvd
+    if answer is not None:  # TCP may go on for a moment
+        by = Party.SERVER if connection.protocol.close_rcvd_then_sent else Party.US
+        return WireEnded(Closure(by, answer.code, answer.reason))
     ending, wrong = connection.ending, connection.protocol.parser_exc
     if ending.code is not None:
         return WireEnded(Closure(Party(ending.by), ending.code, ending.reason))

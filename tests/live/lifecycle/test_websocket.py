@@ -17,9 +17,11 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from lab.core.errors import UsageError
-from lab.live.lifecycle import LiveSession, websocket
-from lab.live.lifecycle.endings import ABNORMAL, Closure, Party, SetupRefused, WireEnded, told
+from lab.live.client import tap
+from lab.live.lifecycle import LAB, LiveSession, websocket
+from lab.live.lifecycle.endings import ABNORMAL, ClosedByServer, Closure, Party, SetupRefused, WireEnded, told
 from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
+from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import paths, wire
 from lab.live.protocol.messages import RealtimeInput, Setup
@@ -99,6 +101,104 @@ def test_a_servers_close_is_told_when_its_frame_is_read_whatever_tcp_does() -> N
     play(scene)
 
 
+@contextlib.asynccontextmanager
+async def stuck_behind(
+    data: bytes,
+) -> AsyncIterator[tuple[WebSocketWire, "asyncio.Future[None]", asyncio.StreamReader]]:
+    """A wire with so much to write that its kernel takes no more, and a server that then closes with 1011; it reads on
+    as soon as somebody does."""
+    arrived: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
+        asyncio.get_running_loop().create_future()
+    )
+
+    async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = ServerProtocol()
+        protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
+        (request,) = protocol.events_received()
+        assert isinstance(request, Request)
+        protocol.send_response(protocol.accept(request))
+        writer.writelines(protocol.data_to_send())
+        arrived.set_result((reader, writer))
+
+    async with asyncio.timeout(4 * DEADLINE_S), await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
+        made = WebSocketWire(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await made.open()
+        reader, writer = await arrived
+        sending = asyncio.ensure_future(made.send(data))
+        connection = made._connection
+        assert connection is not None
+        await until(lambda: connection.transport.get_write_buffer_size() > 0, "a kernel that takes no more")
+        writer.write(b"\x88\x02" + struct.pack("!H", 1011))
+        yield made, sending, reader
+        writer.transport.abort()
+
+
+def test_the_answer_is_written_behind_what_the_kernel_has_not_taken_and_the_reader_does_not_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tap, "LINGER_S", 0.0)  # of who awaits TCP's end, and nothing else
+    data = bytes(32 * 2**20)
+
+    async def scenario() -> None:
+        async with stuck_behind(data) as (made, sending, server):
+            live = LiveSocket(made, LAB)
+            await live.receive()
+            assert live.recorded == Closure(Party.SERVER, 1011)
+            with pytest.raises(ClosedByServer):
+                await anext(live.messages)
+            assert not sending.done()
+
+            came = await server.read()
+            header, mask, said = came[-8:-6], came[-6:-2], came[-2:]
+            assert len(came) > len(data)
+            assert header == b"\x88\x82"
+            assert bytes(one ^ other for one, other in zip(said, mask, strict=False)) == struct.pack("!H", 1011)
+            with pytest.raises(WireEnded):
+                await sending
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_that_nobody_takes_is_not_waited_for_longer_than_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
+
+    async def scenario() -> None:
+        async with stuck_behind(bytes(32 * 2**20)) as (made, sending, _):
+            assert await ending(made) == Closure(Party.SERVER, 1011)
+            async with asyncio.timeout(DEADLINE_S):
+                with pytest.raises(WireEnded):
+                    await sending
+            connection = made._connection
+            assert connection is not None
+            assert connection.protocol.state is State.CLOSED
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("frames", "code"),
+    [(b"\x81\x01\xff", 1007), (b"\x01\x00" + 5000 * b"\x00\x00" + b"\x80\x00", 1009)],
+    ids=["no UTF-8", "in too many pieces"],
+)
+def test_a_message_that_cannot_be_read_is_closed_for_with_its_code(
+    frames: bytes, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
+
+    async def scenario() -> None:
+        async with raw_server(frames) as url:
+            made = WebSocketWire(url)
+            await made.open()
+            assert (await ending(made)).by is Party.US
+            connection = made._connection
+            assert connection is not None
+            sent = connection.protocol.close_sent
+            assert sent is not None
+            assert sent.code == code
+
+    asyncio.run(scenario())
+
+
 def test_what_is_no_frame_ends_it_whatever_tcp_does() -> None:
     async def scenario() -> None:
         async with raw_server(b"\xff\xff") as url:
@@ -109,7 +209,7 @@ def test_what_is_no_frame_ends_it_whatever_tcp_does() -> None:
     asyncio.run(scenario())
 
 
-def test_cancelled_while_the_servers_close_is_answered_tcp_is_over_afterwards() -> None:
+def test_cancelled_while_the_servers_close_is_answered_tcp_is_over_without_waiting_for_it() -> None:
     """The close lies unread, with a frame before it, when the cancel begins."""
 
     async def scene(url: str) -> None:
@@ -120,7 +220,7 @@ def test_cancelled_while_the_servers_close_is_answered_tcp_is_over_afterwards() 
         await until(lambda: connection.protocol.state is not State.OPEN, "the server's close")
         await made.cancel(1000, "")
 
-        assert connection.transport.get_extra_info("socket").fileno() == -1
+        await until(lambda: connection.transport.get_extra_info("socket").fileno() == -1, "the end of TCP")
 
     play(scene)
 
