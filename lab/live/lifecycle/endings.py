@@ -143,7 +143,7 @@ def unnamed(*, asked: bool) -> SessionError:
     return NotConnected(message, fix="Ask for one: Setup(..., session_resumption=SessionResumption()).")
 
 
-def again(error: SessionError | OSError) -> Callable[[], SessionError]:
+def again(error: LabError | OSError) -> Callable[[], SessionError]:
     """Makes what is said after an attempt that failed; it holds no frame of that attempt.
 
     Args:
@@ -152,8 +152,10 @@ def again(error: SessionError | OSError) -> Callable[[], SessionError]:
     if isinstance(error, SessionError):
         kind, message, closure, fix = type(error), error.message, error.closure, error.fix
         return lambda: kind(message, closure, fix=fix)
-    why = str(error)
-    return lambda: NotConnected(f"The session is not connected: {why}.", fix="connect() or resume() tries again.")
+    why, mends = str(error), "connect() or resume() tries again."
+    if isinstance(error, LabError):
+        why, mends = error.message.removesuffix("."), error.fix or mends
+    return lambda: NotConnected(f"The session is not connected: {why}.", fix=mends)
 
 
 def closure_of(error: SessionError) -> Closure:

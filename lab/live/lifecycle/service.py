@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, cast
 
+from lab.core.errors import LabError
 from lab.live.lifecycle import attempts, endings
 from lab.live.lifecycle.endings import Closure, Party, SessionError, SetupRefused, WireEnded
 from lab.live.lifecycle.outgoing import Outgoing
@@ -236,7 +237,7 @@ class Service:
         """Connect tells whoever called it; who reads and who sends are told here."""
         self._attempt = None
         error = None if attempt.cancelled() else attempt.exception()
-        if isinstance(error, (SessionError, OSError)) and self._variant.names_setup_errors and not self._released:
+        if isinstance(error, (LabError, OSError)) and self._variant.names_setup_errors and not self._released:
             self._reason = endings.again(error)
             self.responses.reopen()
             self.responses.fail(self._reason)

@@ -6,8 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
+from lab.core.errors import UsageError
 from lab.live.lifecycle import LAB, VARIANTS, LiveSession, Variant
-from lab.live.lifecycle.endings import ClosedHere, Closure, Party, SessionError, SetupRefused, WireEnded
+from lab.live.lifecycle.endings import (
+    ClosedHere,
+    Closure,
+    NotConnected,
+    Party,
+    SessionError,
+    SetupRefused,
+    WireEnded,
+)
 from lab.live.lifecycle.service import Service
 from lab.live.protocol import wire
 from lab.live.protocol.messages import ServerMessage, SessionResumptionUpdate, Setup, SetupComplete
@@ -193,6 +202,26 @@ def test_a_connect_that_is_cancelled_in_the_turn_of_its_success_leaves_no_sessio
 
         assert session.is_closed
         assert told.codes == [1000]
+
+    play(scene)
+
+
+class Misnamed(Told):
+    """A wire whose URL is none."""
+
+    async def open(self) -> None:
+        raise UsageError("'http://here' is no WebSocket URL: it is HTTP's.", fix="ws://HOST:PORT/PATH.")
+
+
+def test_a_connect_to_no_url_is_told_to_who_reads_and_to_who_sends_with_what_mends_it() -> None:
+    async def scene() -> None:
+        session = made(LAB, Misnamed())
+        with pytest.raises(UsageError):
+            await session.connect()
+        for waiting in (anext(session.responses), session.send_text("hello")):
+            with pytest.raises(NotConnected, match="is no WebSocket URL") as told:
+                await waiting
+            assert "http://here' is no WebSocket URL: it is HTTP's. Fix: ws://HOST:PORT/PATH." in str(told.value)
 
     play(scene)
 
