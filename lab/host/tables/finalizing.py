@@ -145,7 +145,7 @@ async def leaves(carrier: Carrier) -> Row:
         stage.job.delete_room(ROOM)
         await stage.remote.close()
         took_s = await stage.done()
-        right = took_s < carrier.session_end_s and stage.judged == [] and stage.deleted == [ROOM]
+        right = carrier.at_once(took_s) and stage.judged == [] and stage.deleted == [ROOM]
         seen = f"shut down, deleted {len(stage.deleted)} time"
     return _row(carrier, REPAIRED, "the simulator leaves", seen, took_s, right=right)
 

@@ -31,6 +31,14 @@ SESSION_END_S = 2.0
 SOON_S = 10.0
 """For all that has to come; a machine may be busy."""
 
+AT_ONCE_S = 0.5
+"""For what waits for nobody: loopback takes milliseconds, a busy machine some tenths of a second; whatever a host waits
+for, its drain or a time-out, takes longer."""
+
+LATER_S = 1.0
+"""By which a time-out may be exceeded. Behind a shutdown's come a drain and the transport's end, ``QUICK_S`` each where
+nobody reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
@@ -42,12 +50,12 @@ class Carrier:
     drain_s: float = DRAIN_S
 
     def at_once(self, took_s: float) -> bool:
-        """Whether a request did not wait for its time-out."""
-        return took_s < self.request_s
+        """Whether it waited for nobody, and not for its time-out."""
+        return took_s < min(AT_ONCE_S, self.request_s)
 
     def sat_out(self, took_s: float, timeout_s: float) -> bool:
         """Whether somebody waited for all of a time-out, and not for much longer than that."""
-        return 0.99 * timeout_s <= took_s < timeout_s + SOON_S
+        return 0.99 * timeout_s <= took_s < timeout_s + LATER_S
 
     @contextlib.asynccontextmanager
     async def pair(self, theirs: Codec | None = None) -> AsyncIterator[tuple[Transport, Transport]]:
