@@ -30,7 +30,8 @@ class Grid:
     def __init__(self, *headings: str, whole: Collection[str] = ()) -> None:
         self._headings = headings
         self._whole = whole
-        self._rows: list[tuple[tuple[str, ...], bool]] = []
+        self._rows: list[tuple[tuple[str, ...], bool] | str] = []
+        """Cells and whether they are no defect; or a title."""
 
     def add(self, *cells: str, ok: bool) -> None:
         """A row.
@@ -43,24 +44,25 @@ class Grid:
 
     def group(self, title: str) -> None:
         """A line of its own above rows that belong together."""
-        self._rows.append(((title,), True))
+        self._rows.append(title)
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Text]:
         indent = " " * (len(MARK) + 1)
         gap, widths = self._widths(options.max_width - len(indent))
         yield from (Text(indent + line) for line in _lines(self._headings, widths, gap))
         yield Text("─" * (len(indent) + sum(widths) + gap * (len(widths) - 1)), style="dim")
-        for cells, ok in self._rows:
-            if len(cells) == 1:
-                yield Text(cells[0])
+        for row in self._rows:
+            if isinstance(row, str):
+                yield Text(row)
                 continue
+            cells, ok = row
             for number, line in enumerate(_lines(cells, widths, gap)):
                 before = indent if ok or number else MARK.ljust(len(indent))
                 yield Text(before + line, style="" if ok else "red")
 
     def _widths(self, width: int) -> tuple[int, list[int]]:
         """The gap, and of each column what its longest word needs, and a share of the rest up to its longest cell."""
-        columns = list(zip(self._headings, *(cells for cells, _ in self._rows if len(cells) > 1), strict=True))
+        columns = list(zip(self._headings, *(row[0] for row in self._rows if not isinstance(row, str)), strict=True))
         wanted = [max(map(len, column)) for column in columns]
         least = [
             most if column[0] in self._whole else max(len(word) for cell in column for word in [*cell.split(), ""])

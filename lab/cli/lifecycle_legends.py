@@ -1,8 +1,12 @@
 """What stands above the tables of ``lab live lifecycle``: what each asks, and what its columns are."""
 
 from lab.cli.grid import MARK
+from lab.host.machine.variant import RELEASED
 from lab.host.tables.rows import Question
+from lab.host.tables.stage import REQUEST_S
+from lab.live.lifecycle.endpoints import ENDPOINTS
 from lab.study.lifecycle.leaks import LAPSE, WITHIN_S
+from lab.study.lifecycle.ways import PATHS
 
 TAKES = "about half a minute"
 """The whole command, nearly all of it waiting; said in its help and in docs/lifecycle.md."""
@@ -21,17 +25,20 @@ HEAD = _flat(f"""
     {MARK} stands before a row that shows one, and the last line says whether all is as predicted.
 """)
 
+(_SILENCE_S,) = {endpoint.server.silence_close_s for endpoint in ENDPOINTS.values()}
+"""The limit of all servers, after which one ends what leaked."""
+
 LEAKS: Words = (
     "Sessions that are left: who sees the end, and when",
     _flat(f"""
-        Connected and left, by ten paths at four servers; released: the last reference goes, without close. Each time
-        is the slowest of the four. The bar is the connection as its server sees it, from being left to its end (x), on
-        a logarithmic axis; > is open when the watch of {WITHIN_S:g} s is over. server, socket, reader: until the server
-        saw the end, until the client's kernel was done with the socket, until whoever reads the responses came to a
-        normal end. open: not within the watch (after close the responses stay open, for a resume); -: gone with its
-        process. "484 s, its limit": nobody closed, and the server did at its limit of silence, 480 s. Those are
-        seconds of its own time: after the watch it runs {LAPSE:g} times faster, as a time lapse. Where the event loop
-        stands still nobody answers that close, and it is not awaited.
+        Connected and left, by {len(PATHS)} paths at {len(ENDPOINTS)} servers; released: the last reference goes,
+        without close. Each time is the slowest of all servers. The bar is the connection as its server sees it, from
+        being left to its end (x), on a logarithmic axis; > is open when the watch of {WITHIN_S:g} s is over. server,
+        socket, reader: until the server saw the end, until the client's kernel was done with the socket, until whoever
+        reads the responses came to a normal end. open: not within the watch (after close the responses stay open, for
+        a resume); -: gone with its process. "{_SILENCE_S + 4:g} s, its limit": nobody closed, and the server did at its
+        limit of silence, {_SILENCE_S:g} s. Those are seconds of its own time: after the watch it runs {LAPSE:g} times
+        faster, as a time lapse. Where the event loop stands still nobody answers that close, and it is not awaited.
     """),
 )
 
@@ -94,11 +101,11 @@ LATER: Words = (
     """),
 )
 
-HOSTS = _flat("""
-    Session hosts: repaired, with one defect each, and livekit-agents 1.8.9: the lab's host with every defect that this
+HOSTS = _flat(f"""
+    Session hosts: repaired, with one defect each, and {RELEASED.label}: the lab's host with every defect that this
     release shows, or that the published description has of it. over: both stands for tcp and ws (WebSocket); seen: what
-    the other side was told, or what was done; after: from the cause to that, the slowest. A request waits 2 s here for
-    its answer.
+    the other side was told, or what was done; after: from the cause to that, the slowest. A request waits
+    {REQUEST_S:g} s here for its answer.
 """)
 
 HOST = {

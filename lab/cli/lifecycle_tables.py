@@ -68,7 +68,12 @@ def verdict(tables: "Tables", hosts: Sequence["HostRow"], wrong: Sequence[str]) 
     count = sum(map(len, tables.as_json().values())) + len(hosts)
     if not wrong:
         return f"Every repair holds and every defect shows, as predicted: {count} rows."
-    return f"NOT AS PREDICTED: {len(wrong)} of {count} rows; they are named on standard error."
+    found, rows = _counted(len(wrong), "contradiction"), _counted(count, "row")
+    return f"NOT AS PREDICTED: {found} in {rows}; each is named on standard error."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _titled(words: tuple[str, str], grid: Grid) -> Iterator[object]:

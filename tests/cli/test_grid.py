@@ -32,6 +32,15 @@ def test_where_all_fits_each_row_is_a_line_and_columns_stand_apart() -> None:
     ]
 
 
+def test_a_row_of_a_table_with_one_column_is_no_title() -> None:
+    narrow = Grid("what")
+    narrow.group("a title that is wider than the column")
+    narrow.add("told", ok=False)
+    narrow.add("x", ok=True)
+
+    assert drawn(narrow, 60) == ["  what", "─" * 6, "a title that is wider than the column", "! told", "  x"]
+
+
 def test_where_it_does_not_what_lacks_least_is_whole_first() -> None:
     assert drawn(grid(), 44)[3:5] == ["! one two     UnexpectedClosure: CODE 0.01 s", "  three"]
 

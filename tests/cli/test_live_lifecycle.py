@@ -14,7 +14,9 @@ from lab.cli.lifecycle_tables import AXIS, ENDED, NEVER, OPEN, WIDTH, shown, tim
 from lab.cli.live_lifecycle import as_json, lifecycle
 from lab.host.tables import Row as HostRow
 from lab.host.tables.rows import Question
+from lab.host.tables.stage import REQUEST_S
 from lab.live.lifecycle import LAB, PUBLISHED, VARIANTS
+from lab.live.lifecycle.endpoints import ENDPOINTS
 from lab.study.lifecycle import ways
 from lab.study.lifecycle.closes import CODES
 from lab.study.lifecycle.tables import Tables
@@ -131,7 +133,24 @@ def test_the_last_line_is_a_verdict_over_all_rows() -> None:
     count = sum(map(len, TABLES.as_json().values())) + len(HOSTS)
 
     assert verdict(TABLES, HOSTS, []) == f"Every repair holds and every defect shows, as predicted: {count} rows."
-    assert verdict(TABLES, HOSTS, ["one"]).startswith(f"NOT AS PREDICTED: 1 of {count} rows")
+    assert verdict(TABLES, HOSTS, ["one"]).startswith(f"NOT AS PREDICTED: 1 contradiction in {count} rows")
+
+
+def test_rows_that_are_missing_are_not_counted_as_rows_that_are_wrong() -> None:
+    few = replace(TABLES, leaks=[], repeated=[], limit=[], race=[], closes=[], rules=[TABLES.rules[0]])
+    count = len(few.failures)
+
+    assert count > 1
+    assert verdict(few, [], few.failures).startswith(f"NOT AS PREDICTED: {count} contradictions in 1 row;")
+
+
+def test_the_numbers_of_the_legends_are_those_of_the_tables() -> None:
+    out = " ".join(text(TABLES, EVERY_HOST, 80).split())
+    paths, servers = ({getattr(row, key) for row in TABLES.leaks} for key in ("path", "profile"))
+
+    assert f"by {len(paths)} paths at {len(servers)} servers" in out
+    assert f"A request waits {REQUEST_S:g} s here" in out
+    assert f"limit of silence, {ENDPOINTS['developer-older'].server.silence_close_s:g} s" in out
 
 
 def test_a_host_s_variant_is_not_called_as_a_session_that_is_let_go_of() -> None:
@@ -215,9 +234,9 @@ def test_the_exit_code_says_whether_repairs_hold_and_defects_show(
     monkeypatch.setattr(lab.study.lifecycle.tables, "measure", measured)
     monkeypatch.setattr(lab.host.tables, "host_rows", lambda: hosts)
     if broken == "nothing":
-        lifecycle(json=True, repeats=1, races=1)
+        lifecycle(json=True, repeats=1, races=1000)
     else:
         with pytest.raises(SystemExit) as ended:
-            lifecycle(json=True, repeats=1, races=1)
+            lifecycle(json=True, repeats=1, races=1000)
         assert ended.value.code == 1
     assert '"leaks"' in capsys.readouterr().out
