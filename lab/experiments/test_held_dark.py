@@ -11,8 +11,8 @@ Prediction: held and idle, nothing is sent, and nobody is ever told. A send retu
 the reader is told when that gives up (``tcp_retries2``), with its reason. A close returns after the 2 s that an answer
 is awaited, and leaves an orphan. A resume closes first, and comes by a path of its own: the server refuses it, having
 heard of no end, and reader and caller are told. A watchdog tells 1.5 to 2.0 s after the cut, whatever is done; its
-connection is an orphan from then on. If the path comes back while there is an orphan, the server is told with its next
-copy, and lets the session be resumed.
+connection is an orphan from then on. If the path comes back while there is an orphan, the server hears from it with its
+next copy, answers, is told by the RST that this gets, and lets the session be resumed.
 
 Look at: ``told``, ``closed`` and ``failed`` in ``client.log``; ``detach`` and ``status`` in ``server.log``.
 """
@@ -134,7 +134,7 @@ def test_a_path_that_comes_back_in_time_tells_the_server_and_the_session_is_resu
     spec: RunSpec, record: Record, folder: Path
 ) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
-    (detached,) = said(folder, "server", "detach")
+    (detached,) = said(folder, "server", "detach", how="RST")
     assert within(detached - PROMPT_S / 2, next_copy(record), PROMPT_S / 2), spec.name
     assert len(said(folder, "client", "resumed")) == 1
     assert counted(folder) == (1, {"attached"})
