@@ -16,7 +16,7 @@ from lab.study.lifecycle import leaks, ways
 from lab.study.lifecycle.book import Life
 from lab.study.lifecycle.leaks import LeakRow
 from lab.study.lifecycle.stage import Left, Reading, Stage, left
-from lab.study.lifecycle.witnesses import Trial
+from lab.study.lifecycle.witnesses import Trial, Watch
 from tests.study.lifecycle.scenes import DEADLINE_S, HURRIED
 
 WATCH_S = 0.2
@@ -71,6 +71,22 @@ def test_released_again_and_again_every_one_ends() -> None:
     found = asyncio.run(leaks.repeated(LAB, HURRIED, 10))
 
     assert (found.closed, found.ok) == (10, True)
+
+
+def test_many_more_are_released_in_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once: list[int] = []
+    monkeypatch.setattr(leaks, "WAVE", 4)
+
+    class Counting(Watch):
+        async def until_over(self, watch_s: float) -> None:
+            at_once.append(len(self.trials))
+            await super().until_over(watch_s)
+
+    monkeypatch.setattr(leaks, "Watch", Counting)
+    found = asyncio.run(leaks.repeated(LAB, HURRIED, 10))
+
+    assert at_once == [4, 4, 2]
+    assert (found.runs, found.closed, found.ok) == (10, 10, True)
 
 
 def test_a_row_is_what_the_contract_says() -> None:
