@@ -19,7 +19,7 @@ FAILURE = 1
 
 def lifecycle(
     repeats: Annotated[
-        int, typer.Option(min=1, help="Sessions released at each server, for each variant that closes.")
+        int, typer.Option(min=1, help="Sessions released at each server, 100 at a time, for each variant that closes.")
     ] = 100,
     races: Annotated[int, typer.Option(min=FEWEST_RACES, help="Close races at random, for each variant.")] = 10_000,
     json: Annotated[bool, typer.Option("--json", help="Print all rows as one JSON object.")] = False,
@@ -28,18 +28,22 @@ def lifecycle(
 
     Each row is run with the published defect and with its repair, on loopback; what packet loss does to them is in
     `pytest lab/`. Exit code 0: every repair holds and every defect shows as predicted; 1: something does not; 3: a
-    session was never seen by its server, or was over before it was left.
+    session was never seen by its server, was over before it was left, or the machine was too busy; 5: it lacks files or
+    ports, or loopback.
     """
     import asyncio
 
+    from lab.cli.lifecycle_machine import check, in_a_sentence
     from lab.cli.output import console, print_json
     from lab.host.tables import host_rows
     from lab.study.lifecycle.tables import measure
 
+    check()
     console.print("Releasing sessions on every path, and watching their servers ...", style="dim")
-    tables = asyncio.run(measure(repeats=repeats, races=races))
-    console.print("Ending sessions under hosts, with each defect and without ...", style="dim")
-    hosts = host_rows()
+    with in_a_sentence():
+        tables = asyncio.run(measure(repeats=repeats, races=races))
+        console.print("Ending sessions under hosts, with each defect and without ...", style="dim")
+        hosts = host_rows()
     wrong = contradictions(tables, hosts)
     for failure in wrong:
         console.print(failure, style="red")

@@ -218,6 +218,8 @@ async def _told(waiting: Awaitable[None]) -> str:
             await task
         return _NOTHING
     error = task.exception()
+    if isinstance(error, OSError):
+        raise error  # the machine's: nothing that a session says of an end
     return _FINE if error is None else _worded(error)
 
 

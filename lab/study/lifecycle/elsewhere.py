@@ -100,10 +100,16 @@ async def exits(stages: Sequence[Stage]) -> list[Left]:
         async with asyncio.timeout(SEEN_S):
             _, wrong = await program.communicate(b"end\n")
         if program.returncode != 0:
-            said = wrong.decode(errors="replace").strip()
+            said = _first_words(wrong.decode(errors="replace"))
             raise InvalidRun(f"The program that was to end with open sessions ended with {program.returncode}: {said}")
     finally:
         with contextlib.suppress(ProcessLookupError):
             program.kill()
         await program.wait()
     return [Left(life, at) for life in lives]
+
+
+def _first_words(said: str) -> str:
+    """What a program said first; of a traceback, its error."""
+    lines = (line for line in said.splitlines() if line.strip() and not line.startswith((" ", "Traceback ")))
+    return next(lines, "")

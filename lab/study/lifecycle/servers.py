@@ -92,9 +92,11 @@ async def running(endpoints: Iterable[Endpoint] = ENDPOINTS.values(), **changes:
         changes: Fields of their profiles, as for ``Profile.with_``.
 
     Raises:
-        InvalidRun: they did not start.
+        InvalidRun: they did not start within their time.
+        OSError: there was no port or file for them.
     """
     made: list[Server] = []
+    failed: list[Exception] = []
     ready, over = threading.Event(), threading.Event()
 
     async def serve() -> None:
@@ -108,12 +110,23 @@ async def running(endpoints: Iterable[Endpoint] = ENDPOINTS.values(), **changes:
             ready.set()
             await asyncio.to_thread(over.wait)
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="session servers")
+    def live() -> None:
+        try:
+            asyncio.run(serve())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who waits
+            failed.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=live, name="session servers")
     thread.start()
     try:
         if not await asyncio.to_thread(ready.wait, START_S):
             raise InvalidRun(f"The session servers were not ready within {START_S} s.")
-        yield made
+        if not failed:
+            yield made
     finally:
         over.set()
         await asyncio.to_thread(thread.join)
+    if failed:
+        raise failed[0]

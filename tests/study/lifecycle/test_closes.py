@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import functools
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from lab.core.errors import InvalidRun
 from lab.live.lifecycle import LAB, PUBLISHED, VARIANTS, Variant
 from lab.live.lifecycle.endings import Party
+from lab.live.lifecycle.websocket import WebSocketWire
 from lab.study.lifecycle import closes, predictions
 from lab.study.lifecycle.closes import (
     CODES,
@@ -109,6 +111,15 @@ def test_closes_that_do_not_cross_are_an_invalid_run(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(closes, "ends", lambda: [End(OPEN, CROSSED, Party.US, 1011)])
 
     with pytest.raises(InvalidRun, match="did not cross ours"):
+        asyncio.run(rows([LAB]))
+
+
+def test_a_connection_that_its_machine_has_no_room_for_is_no_end_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_room(_: WebSocketWire) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(WebSocketWire, "open", no_room)
+    with pytest.raises(OSError, match="Too many open files"):
         asyncio.run(rows([LAB]))
 
 

@@ -9,6 +9,7 @@ from lab.study.lifecycle.stage import Left, Stage
 from tests.study.lifecycle.scenes import HURRIED
 
 CRASHES = "import sys; from lab.live.lifecycle.leaver import main; main(); sys.exit('no such thing')"
+RAISES = "from lab.live.lifecycle.leaver import main; main(); raise OSError('no room')"
 NEVER = "raise SystemExit('not today')"
 
 
@@ -31,8 +32,12 @@ def test_the_time_of_an_exit_begins_before_the_interpreters_end() -> None:
 
 @pytest.mark.parametrize(
     ("program", "said"),
-    [(CRASHES, "ended with 1: no such thing"), (NEVER, "did not connect")],
-    ids=["at its end", "at once"],
+    [
+        (CRASHES, "ended with 1: no such thing$"),
+        (RAISES, "ended with 1: OSError: no room$"),
+        (NEVER, "did not connect"),
+    ],
+    ids=["at its end", "at its end, with a traceback", "at once"],
 )
 def test_a_program_that_fails_is_an_invalid_run(program: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its crash would pass for the fastest end of all."""

@@ -1,6 +1,7 @@
 """The instrument: what a server tells and counts is what is there."""
 
 import asyncio
+import errno
 import threading
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 
 from lab.live.lifecycle import LAB
 from lab.live.protocol import paths
+from lab.live.server import status
 from lab.live.server.parts import scripted
 from lab.live.server.serving import Parts
 from lab.study.lifecycle import servers
@@ -53,6 +55,21 @@ def test_a_lapse_hurries_the_servers_time() -> None:
                         return
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_cannot_listen_is_told_of_at_once_by_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_free(*_: object) -> None:
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    monkeypatch.setattr(status, "listen", none_free)
+
+    async def scenario() -> None:
+        async with servers.running([HURRIED]):
+            raise AssertionError("there is none")
+
+    with pytest.raises(OSError, match="Address already in use"):
+        asyncio.run(scenario())
+    assert not [thread for thread in threading.enumerate() if thread.name == "session servers"]
 
 
 def test_the_event_loop_goes_on_while_servers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
