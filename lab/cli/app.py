@@ -123,7 +123,11 @@ def main() -> None:
 
 
 def _reopen() -> None:
-    """Open what the caller has closed (``>&-``), on nothing: else the next file opened would get what is printed."""
+    """Open what the caller has closed (``>&-``), on nothing: else the next file opened would get what is printed.
+
+    A result that nobody can read changes no exit code, which says it too; but it is said.
+    """
+    closed = []
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -131,6 +135,10 @@ def _reopen() -> None:
             os.open(os.devnull, os.O_RDWR)  # The lowest number that is free, which is this one.
             os.set_inheritable(number, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
+            closed.append(name)
+    if "stdout" in closed:
+        with contextlib.suppress(OSError):
+            sys.stderr.write("Standard output is closed: results are printed nowhere.\n")
 
 
 def _guarded(verb: Callable[..., None]) -> Callable[..., None]:

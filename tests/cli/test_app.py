@@ -178,6 +178,7 @@ def test_a_stream_that_the_caller_closed_changes_no_exit_code(closed: str) -> No
         command = f"exec {sys.executable} -m lab {argv} {closed}"
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+        assert ("Standard output is closed" in done.stderr) is (closed == ">&-"), done.stderr
 
 
 @pytest.mark.parametrize(("full", "argv", "code"), [(">", "live run", 5), ("2>", "live run NOPE", 2)])
