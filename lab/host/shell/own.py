@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from lab.host.machine.reasons import Ending
 from lab.host.shell.host import SessionHost
 from lab.host.shell.session import Session
-from lab.host.shell.tasks import Tasks
+from lab.host.shell.tasks import Tasks, heard
 from lab.host.shell.transport import Transport
 
 Elsewhere = Callable[[str], Awaitable[Transport]]
@@ -47,7 +47,14 @@ class OwnHost:
         Raises:
             OSError: it has no transport.
         """
-        return await asyncio.shield(self._making)
+        host, raised = await heard(lambda: asyncio.shield(self._making))
+        if isinstance(raised, asyncio.CancelledError):
+            # Its making was, and not who waits here.
+            raise self._too_late() from raised
+        if raised is not None:
+            raise raised
+        assert host is not None
+        return host
 
     def closed(self, ending: Ending) -> None:
         """The session is over: if nobody else has told it that, the host hears it here, as soon as it is made."""
@@ -76,11 +83,7 @@ class OwnHost:
 
     async def _begin(self) -> SessionHost:
         try:
-            transport = await self._elsewhere(self._session.room)
-            if self._given_up:
-                transport.abort()
-                raise ConnectionError(f"The way to room {self._session.room} was found too late.")
-            host = self._make(transport)
+            host = self._make(await self._way())
         except Exception as raised:
             self._failed(f"way to {self._session.room}", raised)
             raise
@@ -89,3 +92,19 @@ class OwnHost:
         else:
             host.register_ended(self._session, self._ending)
         return host
+
+    async def _way(self) -> Transport:
+        room = self._session.room
+        transport, raised = await heard(lambda: self._elsewhere(room))
+        if isinstance(raised, asyncio.CancelledError):
+            raise ConnectionError(f"The way to room {room} was not found: {str(raised) or 'cancelled'}.") from raised
+        if raised is not None:
+            raise raised
+        assert transport is not None
+        if self._given_up:
+            transport.abort()
+            raise self._too_late()
+        return transport
+
+    def _too_late(self) -> ConnectionError:
+        return ConnectionError(f"The way to room {self._session.room} was not found in time.")

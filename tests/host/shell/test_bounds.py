@@ -206,7 +206,7 @@ def test_a_way_to_another_room_that_is_not_found_is_given_up() -> None:
         assert now() == pytest.approx(DRAIN_S)
         await asyncio.sleep(10.0)
         assert [transport.aborted for transport in made] == [True]
-        assert "found too late" in notes[-1].fields["error"]
+        assert "not found in time" in notes[-1].fields["error"]
 
     assert play(scenario) == []
 
