@@ -14,8 +14,8 @@ class Misuse(ValueError):
     """Base of them; its text is a sentence for who called."""
 
 
-class AlreadyRegistered(Misuse):
-    """A session was registered twice at one host.
+class _OfSession(Misuse):
+    """What is wrong with one session.
 
     Args:
         session: Its name.
@@ -24,6 +24,10 @@ class AlreadyRegistered(Misuse):
     def __init__(self, session: str) -> None:
         super().__init__(session)
         self.session = session
+
+
+class AlreadyRegistered(_OfSession):
+    """A session was registered twice at one host."""
 
     def __str__(self) -> str:
         return (
@@ -32,16 +36,8 @@ class AlreadyRegistered(Misuse):
         )
 
 
-class SessionOver(Misuse):
-    """A session that has ended was given to a host or a job.
-
-    Args:
-        session: Its name.
-    """
-
-    def __init__(self, session: str) -> None:
-        super().__init__(session)
-        self.session = session
+class SessionOver(_OfSession):
+    """A session that has ended was given to a host or a job."""
 
     def __str__(self) -> str:
         return f"Session {self.session} has ended, and has no answers any more. Fix: make a new session, and give that."
