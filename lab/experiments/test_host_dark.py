@@ -51,7 +51,7 @@ def call(*simulator: str, job: tuple[str, ...] = (), **changes: object) -> RunSp
         "client": Program((*SIMULATOR, *simulator), "lab.host"),
         "port": PORT,
         "profile": FAST,
-        "preload": ("lab.host.program",),
+        "preload": ("lab.host.programs.main",),
         "actions": ENDS,
         **changes,
     }

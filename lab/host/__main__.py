@@ -2,7 +2,7 @@
 
 import sys
 
-from lab.host.program import main
+from lab.host.programs.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

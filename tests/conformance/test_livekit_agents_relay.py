@@ -138,7 +138,7 @@ def run(python: Path, far: str, near: str, out: Path, *actions: Action, **change
         changes: Of the run.
     """
     programs = {"host": "livekit_host", "remote": "livekit_asker"}
-    relay = ("relay", "--address", "server", "--host-port", str(PORTS["host"]), "--remote-port", str(PORTS["remote"]))
+    relay = ("relay", "--host", "server", "--host-port", str(PORTS["host"]), "--remote-port", str(PORTS["remote"]))
     nodes = {far: "client", near: "server"}
     healthy = (Action(-REGISTERED_S, nodes["host"], "register"), Action(-1.0, nodes["remote"], "state"))
     fields: dict[str, object] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lab.host
-from lab.host.program import main
+from lab.host.programs.main import main
 
 ROOT = Path(lab.host.__file__).parent.parent.parent
 PAGE = (ROOT / "docs/host.md").read_text(encoding="utf-8")

@@ -2,10 +2,10 @@
 
 ::
 
+    main        runs one of the three
     options     the command line of all three
     job         a job with a scripted agent, led by its options or by hand
     simulator   its user
-    common      what both have: one transport, and what they say of a verdict
-
-The relay is ``lab.host.shell.relay``.
+    relay       for a host and a remote that both connect
+    common      what keeps one from beginning, how it ends where nobody reads it; one transport; a verdict in words
 """

@@ -12,6 +12,7 @@ judging          ``provisional``: the simulator's own verdict, which the job's h
 judged           ``verdict``: the job's
 status           ``job``, ``host``: their states; ``session``: the attached one, or null
 state, note      of the host and the job: see ``lab.host.machine.commands.Audit``
+not_understood   ``line``, ``known``: a line that is none of the known ones
 not_done         ``line``, ``why``: a line that asks for what cannot be
 room_deleted     ``room``
 done             ``verdict_taken``: whether the kernel took the verdict; that the simulator heard it nobody knows here
@@ -27,7 +28,7 @@ from types import MappingProxyType
 from lab.host.machine.misuse import Misuse
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.variant import VARIANTS
-from lab.host.programs.common import note, one_that_comes, words
+from lab.host.programs.common import Program, note, one_that_comes, run, say, words
 from lab.host.programs.options import SCRIPT
 from lab.host.protocol.messages import CloseReason, EventBody, Verdict
 from lab.host.shell.agent import ScriptedAgent
@@ -35,7 +36,6 @@ from lab.host.shell.job import Job
 from lab.host.shell.session import Session
 from lab.host.shell.transport import Transport
 from lab.host.typed import typed
-from lab.programs.report import say
 
 ROOM = "room-1"
 
@@ -64,16 +64,11 @@ class Teller:
             self._job.shutdown(ending.reason)
 
 
-class JobProgram:
-    """One job, its sessions, and who leads them.
-
-    Args:
-        given: The command line.
-        transport: To the simulator.
-    """
+class JobProgram(Program):
+    """One job, its sessions, and who leads them."""
 
     def __init__(self, given: argparse.Namespace, transport: Transport) -> None:
-        self._given = given
+        super().__init__(given, transport)
         self._numbers = itertools.count(1)
         self._agent: ScriptedAgent | None = None
         self.job = Job(
@@ -91,16 +86,16 @@ class JobProgram:
         )
 
     async def run(self) -> int:
-        """Serve until the job is done; the exit code."""
+        """See ``Program``: it is over when the job is done."""
         self.start()
         if self._given.end_after is not None:
             asyncio.get_running_loop().call_later(self._given.end_after, self.end)
-        beside = [asyncio.ensure_future(self._end_with_host())]
+        self._beside.start(self._end_with_host())
         if self._given.by_hand:
-            beside.append(asyncio.ensure_future(self._lead()))
+            self._beside.start(self._lead())
         await self.job.wait()
-        for task in beside:
-            task.cancel()
+        self._beside.cancel()
+        await self._beside.join()
         say("done", verdict_taken=self.job.verdict_taken)
         return 0 if self.job.verdict_taken else 1
 
@@ -153,6 +148,4 @@ class JobProgram:
 
 async def run_job(given: argparse.Namespace) -> int:
     """Serve one simulator; the exit code."""
-    async with one_that_comes(given) as made:
-        say("connected")
-        return await JobProgram(given, made).run()
+    return await run(JobProgram, given, one_that_comes(given))

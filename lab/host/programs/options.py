@@ -24,7 +24,8 @@ A relay joins a host and a remote that both connect.
 """
 CODES = """
 exit code: 0 the simulator has a verdict that says yes, the job's simulator was given one, the relay is over;
-1 there is no verdict, or the simulator's says no; 2 usage, nobody there included; 130 interrupted.
+1 there is no verdict, or the simulator's says no; 2 usage, nobody there included; 130 interrupted;
+141 nobody reads what it says.
 Durations are seconds, or 500ms, 2s, 1m.
 """
 
@@ -60,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
     roles = made.add_subparsers(dest="role", required=True)
     _add_job(roles.add_parser("job", help="listen for a simulator", epilog=CODES))
     _add_simulator(roles.add_parser("simulator", help="connect to a job, and play its user", epilog=CODES))
-    _add_relay(roles.add_parser("relay", help="join a host and a remote that both connect, over whatever carrier"))
+    _add_relay(
+        roles.add_parser(
+            "relay", help="join a host and a remote that both connect, over whatever carrier", epilog=CODES
+        )
+    )
     return made
 
 
@@ -69,11 +74,18 @@ def _add_carrier(made: argparse.ArgumentParser) -> None:
     made.add_argument("--websocket", action="store_true", default=argparse.SUPPRESS, help="instead of framed TCP")
 
 
+def _add_address(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="address to listen on (default %(default)s); under lab run, 0.0.0.0",
+    )
+
+
 def _add_job(job: argparse.ArgumentParser) -> None:
     _add_carrier(job)
-    job.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default %(default)s); under lab run, 0.0.0.0"
-    )
+    _add_address(job)
     job.add_argument("--port", type=port, default=PORT, help="0 takes a free one (default %(default)s)")
     job.add_argument(
         "--variant", choices=sorted(VARIANTS), default=REPAIRED.name, help="which defect it has (default %(default)s)"
@@ -141,9 +153,7 @@ def _add_simulator(simulator: argparse.ArgumentParser) -> None:
 
 
 def _add_relay(relay: argparse.ArgumentParser) -> None:
-    relay.add_argument(
-        "--address", dest="host", metavar="ADDRESS", default="127.0.0.1", help="to listen on (default %(default)s)"
-    )
+    _add_address(relay)
     relay.add_argument(
         "--host-port",
         type=port,

@@ -3,12 +3,13 @@
 ================ ==========================================================================================
 event            with
 ================ ==========================================================================================
-listening        ``port``, and ``refused`` ``why``, with ``--listen``
+listening        ``port``, with ``--listen``
+refused          ``why``: one too many, or one with another carrier, with ``--listen``
 connected
 event            ``what``, and what it tells: ``role`` and ``text``, ``state``, or ``message``
 told             ``reason``, ``error``: the session's end
 answer           ``to`` a typed line, ``said``: what the agent said
-failed           ``to`` a typed line, ``outcome``, ``why``
+failed           ``to`` a typed line, ``outcome``: refused, timed out, lost, or not sent; ``why``
 status           ``told``: the reason of the session's end, or null; ``ended``: how the transport ended, or null
 note             see ``lab.host.machine.commands.Audit``
 finalized        ``own``: the simulator's verdict on its turns; ``verdict``: the job's, or null; ``outcome`` and
@@ -24,8 +25,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from lab.host.machine.remote import Watch
-from lab.host.programs.common import note, one_that_comes, words
+from lab.host.programs.common import Program, beginning, note, one_that_comes, run, say, words
 from lab.host.programs.options import TURNS
+from lab.host.protocol.errors import FrameTooLong
 from lab.host.protocol.messages import (
     AgentStateChanged,
     CloseReason,
@@ -41,19 +43,16 @@ from lab.host.shell.remote import RemoteSession
 from lab.host.shell.simulator import Simulation, simulate, spoken
 from lab.host.shell.transport import Transport
 from lab.host.typed import typed
-from lab.programs.report import say
+
+NOT_SENT = "not sent"
+"""How a turn ended that no message can hold."""
 
 
-class SimulatorProgram:
-    """One call.
-
-    Args:
-        given: The command line.
-        transport: To the host.
-    """
+class SimulatorProgram(Program):
+    """The user of one call, and who leads it."""
 
     def __init__(self, given: argparse.Namespace, transport: Transport) -> None:
-        self._given = given
+        super().__init__(given, transport)
         watch = Watch(*given.watch) if given.watch else None
         self._remote = RemoteSession(transport, timeout_s=given.timeout, watch=watch, note=note)
         self._asked = 0
@@ -61,17 +60,17 @@ class SimulatorProgram:
         self._own: Verdict | None = None
 
     async def run(self) -> int:
-        """Play it; the exit code."""
-        telling = asyncio.ensure_future(self._tell())
-        ended = asyncio.ensure_future(self._tell_end())
+        """See ``Program``: it is over when the verdict is there, or cannot be."""
+        self._beside.start(self._tell())
+        self._beside.start(self._tell_end())
         if self._given.by_hand and not self._given.turn:
             await self._play_typed()
             found = await self._finalize(())
         else:
-            beside = asyncio.ensure_future(self._say_typed()) if self._given.by_hand else None
+            saying = self._beside.start(self._say_typed()) if self._given.by_hand else None
             found = await self._finalize(self._given.turn or TURNS)
-            if beside is not None:
-                beside.cancel()
+            if saying is not None:
+                saying.cancel()
         say(
             "finalized",
             own=words(self._own),
@@ -81,7 +80,7 @@ class SimulatorProgram:
             asked_s=found.asked_s,
         )
         await self._remote.close()
-        await asyncio.gather(telling, ended)
+        await self._beside.join()
         return 0 if found.verdict is not None and found.verdict.success else 1
 
     async def _finalize(self, turns: Sequence[str]) -> Simulation:
@@ -101,12 +100,11 @@ class SimulatorProgram:
 
     async def _play_typed(self) -> None:
         """Say what is typed, until that ends or nobody can hear it any more."""
-        saying = asyncio.ensure_future(self._say_typed())
-        ended = asyncio.ensure_future(self._remote.wait_ended())
-        await asyncio.wait([saying, ended], return_when=asyncio.FIRST_COMPLETED)
-        for task in (saying, ended):
+        either = self._beside.start(self._say_typed()), self._beside.start(self._remote.wait_ended())
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        for task in either:
             task.cancel()
-        await asyncio.gather(saying, ended, return_exceptions=True)
+        await asyncio.wait(either)
 
     async def _say_typed(self) -> None:
         async for line in typed():
@@ -122,6 +120,8 @@ class SimulatorProgram:
             result = await self._remote.run_input(line)
         except RequestFailed as failed:
             say("failed", to=line, outcome=failed.outcome.value, why=failed.why)
+        except FrameTooLong as error:
+            say("failed", to=line, outcome=NOT_SENT, why=str(error))
         else:
             self._answered += 1
             say("answer", to=line, said=spoken(result))
@@ -156,14 +156,16 @@ async def _reach(given: argparse.Namespace) -> AsyncIterator[Transport]:
     if given.listen:
         async with one_that_comes(given) as made:
             yield made
-    elif given.websocket:
-        yield await websocket.connect(f"ws://{given.host}:{given.port}")
-    else:
-        yield await transport.connect(given.host, given.port)
+        return
+    with beginning(given):
+        made = await (
+            websocket.connect(f"ws://{given.host}:{given.port}")
+            if given.websocket
+            else transport.connect(given.host, given.port)
+        )
+    yield made
 
 
 async def run_simulator(given: argparse.Namespace) -> int:
     """Play one call; the exit code."""
-    async with _reach(given) as made:
-        say("connected")
-        return await SimulatorProgram(given, made).run()
+    return await run(SimulatorProgram, given, _reach(given))

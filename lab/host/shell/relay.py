@@ -152,7 +152,8 @@ class Joint:
         status = self._program.wait()
         self._forget_program()
         say("exited", status=status)
-        if self._relay is None:
+        # An interrupt at a terminal is the program's too, which then does not end too early.
+        if self._relay is None and not self._stopped:
             raise UsageError(f"The program has ended, with status {status}, before both a host and a remote were here.")
 
     def _accept(self, side: str, listener: socket.socket, _mask: int) -> None:
@@ -215,17 +216,16 @@ class Joint:
         self._program = None
 
 
-def serve(address: str, ports: Mapping[str, int], program: Sequence[str]) -> None:
-    """Listen for both, and be their relay until it is over, or a signal ends it.
+@contextlib.contextmanager
+def listening(address: str, ports: Mapping[str, int]) -> Iterator[Mapping[str, socket.socket]]:
+    """Listen for both.
 
     Args:
         address: To listen on, or a name of it.
         ports: Of each side; 0 takes a free one.
-        program: To be started beside it; empty for none.
 
     Raises:
         OSError: the address or a port is not to be had.
-        UsageError: the program cannot be started, or has ended before both were there.
     """
     family, *_, found = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
     with contextlib.ExitStack() as open_ones:
@@ -233,21 +233,39 @@ def serve(address: str, ports: Mapping[str, int], program: Sequence[str]) -> Non
         for side in SIDES:
             listeners[side] = open_ones.enter_context(socket.create_server((found[0], ports[side]), family=family))
             listeners[side].setblocking(False)
-        Joint(listeners, program, open_ones.enter_context(_signals())).run()
+        yield listeners
+
+
+def serve(listeners: Mapping[str, socket.socket], program: Sequence[str]) -> None:
+    """Be the relay of the first two that come until it is over, or a signal ends it.
+
+    Args:
+        listeners: Of each side.
+        program: To be started beside it; empty for none.
+
+    Raises:
+        UsageError: the program cannot be started, or has ended before both were there.
+        KeyboardInterrupt: the signal was an interrupt; nothing is left behind.
+    """
+    with _signals() as (stop, came):
+        Joint(listeners, program, stop).run()
+        if signal.SIGINT in came:
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[int]:
-    """A descriptor that can be read once a signal has come that ends programs."""
+def _signals() -> Iterator[tuple[int, Sequence[int]]]:
+    """A descriptor that can be read once a signal has come that ends programs, and those that came."""
+    came: list[int] = []
     read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     # One that is ignored, as under nohup, stays so.
     before = {number: old for number in ending if (old := signal.getsignal(number)) is not signal.SIG_IGN}
     signal.set_wakeup_fd(write)
     for number in before:
-        signal.signal(number, lambda *_: None)  # The descriptor says it.
+        signal.signal(number, lambda number, _frame: came.append(number))  # The descriptor says when.
     try:
-        yield read
+        yield read, came
     finally:
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():

@@ -66,6 +66,7 @@ class Tasks:
         return self._running - {asyncio.current_task()}
 
     def _tell(self, task: "asyncio.Task[Any]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
+        # What ends the program, the loop has raised already.
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
             context = {"message": "a defect of a host's, a remote's or a job's", "exception": error, "task": task}
             self._loop.call_exception_handler(context)

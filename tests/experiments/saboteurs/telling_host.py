@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from lab.host import program
 from lab.host.machine.reasons import Ending
 from lab.host.programs import job
+from lab.host.programs import main as program
 from lab.host.protocol.messages import CloseReason, Event, SessionClosed
 from lab.host.shell.remote import RemoteSession
 from lab.host.shell.session import Session

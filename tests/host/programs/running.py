@@ -16,10 +16,10 @@ Said = list[dict[str, Any]]
 class Running:
     """One program: what it says, what is typed to it, and how it ends."""
 
-    def __init__(self, *arguments: str) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "lab.host", *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    def __init__(self, *arguments: str, **options: Any) -> None:
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
+        self.process: subprocess.Popen[str] = subprocess.Popen(
+            [sys.executable, "-m", "lab.host", *arguments], text=True, **streams
         )
         self.said: Said = []
         """So far."""
@@ -58,9 +58,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(*arguments: str) -> Iterator[Running]:
-    """A program, which ends with the block at the latest."""
-    made = Running(*arguments)
+def running(*arguments: str, **options: Any) -> Iterator[Running]:
+    """A program, which ends with the block at the latest; options are those of ``subprocess.Popen``."""
+    made = Running(*arguments, **options)
     with made.process:
         try:
             yield made

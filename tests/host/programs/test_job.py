@@ -1,10 +1,15 @@
 """A job as a program: it ends with its simulator, whatever that does, and its exit code says whether it judged."""
 
+import asyncio
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
 
+from lab.host.programs.job import JobProgram
+from lab.host.programs.options import parser
 from tests.host.programs.running import listening, running
+from tests.host.shell.leaping import Slow, play
 
 BOTH = pytest.mark.parametrize("carrier", [(), ("--websocket",)], ids=["tcp", "websocket"])
 
@@ -124,3 +129,24 @@ def test_a_websocket_at_a_framed_job_is_told_at_both_ends() -> None:
             assert "Fix: have --websocket at both sides, or at neither" in why
         assert job.code() == 1
     assert "begins like HTTP" in job.of("note")[0]["error"]
+
+
+def test_a_defect_in_what_leads_it_is_told_and_the_simulator_served_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken() -> AsyncIterator[str]:
+        for line in ("status", ""):
+            if not line:
+                raise RuntimeError("it broke")
+            yield line
+
+    async def scenario() -> None:
+        transport = Slow()
+        given = parser().parse_args(["job", "--by-hand"])
+        running = asyncio.ensure_future(JobProgram(given, transport).run())
+        await asyncio.sleep(1.0)
+        assert not running.done()
+        transport.abort()
+        assert await running == 1
+
+    monkeypatch.setattr("lab.host.programs.job.typed", broken)
+    (defect,) = play(scenario)
+    assert str(defect["exception"]) == "it broke"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lab.host.program import main
+from lab.host.programs.main import main
 from lab.host.programs.options import parser
 
 
@@ -45,6 +45,11 @@ def test_the_carrier_may_stand_before_the_role_or_behind_it(line: str) -> None:
     assert parser().parse_args(line.split()).websocket is True
 
 
+@pytest.mark.parametrize("role", ["job", "relay"])
+def test_who_listens_is_told_by_one_name_where(role: str) -> None:
+    assert parser().parse_args([role, "--host", "0.0.0.0"]).host == "0.0.0.0"
+
+
 def test_without_it_the_carrier_is_framed_tcp() -> None:
     assert parser().parse_args(["job"]).websocket is False
 
@@ -54,7 +59,7 @@ def test_without_it_the_carrier_is_framed_tcp() -> None:
     [
         ("job", ["default 127.0.0.1", "default 8770", "default 60", "default repaired"]),
         ("simulator", ["default 60", "default 'book it' and 'goodbye'", "after so much silence"]),
-        ("relay", ["default 127.0.0.1", "default 8770", "default 8771"]),
+        ("relay", ["default 127.0.0.1", "default 8770", "default 8771", "exit code: 0", "130 interrupted"]),
     ],
 )
 def test_the_help_has_the_defaults(role: str, said: list[str], capsys: pytest.CaptureFixture[str]) -> None:

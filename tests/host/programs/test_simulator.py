@@ -1,10 +1,17 @@
 """A simulator as a program: what it hears, whose verdict it tells, and how it ends."""
 
+import asyncio
+import json
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
 
+from lab.host.programs.options import parser
+from lab.host.programs.simulator import SimulatorProgram
+from lab.host.protocol.framing import MOST
 from tests.host.programs.running import listening, running
+from tests.host.shell.leaping import Slow, play
 
 
 def test_it_tells_what_the_agent_says_and_whose_verdict_is_whose() -> None:
@@ -66,3 +73,39 @@ def test_no_verdict_is_no_success(answers: bool) -> None:
                     made.close()
                 assert simulator.code() == 1
     assert simulator.of("finalized")[0]["outcome"] == ("lost" if answers else "timed out")
+
+
+def test_a_turn_that_no_message_can_hold_is_told_and_the_next_one_is_said() -> None:
+    with listening("job") as (job, port):
+        with running("simulator", "127.0.0.1", port, "--by-hand") as simulator:
+            simulator.type("x" * (MOST + 1), "book it")
+            failed = simulator.until("failed")
+            assert (len(failed["to"]), failed["outcome"]) == (MOST + 1, "not sent")
+            assert "Fix: say less in it" in failed["why"]
+            assert simulator.until("answer")["said"] == ["It is booked."]
+            simulator.end_input()
+            assert simulator.code() == 1
+        assert job.code() == 0
+    assert simulator.of("finalized")[0]["own"]["reason"] == "1 of 2 turns were answered"
+
+
+@pytest.mark.parametrize("options", [(), ("--turn", "book it")], ids=["alone", "beside turns"])
+def test_a_defect_in_what_leads_it_is_told(
+    options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def broken() -> AsyncIterator[str]:
+        for line in ("status", ""):
+            if not line:
+                raise RuntimeError("it broke")
+            yield line
+
+    async def scenario() -> None:
+        given = parser().parse_args(["simulator", "h", "1", "--by-hand", "--timeout", "1", *options])
+        assert await SimulatorProgram(given, Slow()).run() == 1
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr("lab.host.programs.simulator.typed", broken)
+    (defect,) = play(scenario)
+    assert str(defect["exception"]) == "it broke"
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["outcome"] for line in said if line["event"] == "finalized"] == ["timed out"]

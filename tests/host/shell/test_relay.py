@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lab.host.program import main
+from lab.host.programs.main import main
 from lab.host.shell import relay
 from lab.host.shell.relay import SIDES, Joint
 from lab.programs import relay as carrying
@@ -284,7 +284,7 @@ def test_one_that_ended_before_the_other_comes_leaves_its_place_to_the_next(
 
 START = """
 import sys
-from lab.host.program import main
+from lab.host.programs.main import main
 from lab.host.shell import relay
 relay.END_S = {end_s}
 sys.exit(main(sys.argv[1:]))

@@ -1,17 +1,19 @@
-"""A job and a simulator as programs, each in a process of its own."""
+"""A job, a simulator and a relay as programs: what keeps them from beginning, and what ends them."""
 
 import asyncio
+import os
 import signal
 import socket
 
 import pytest
 
-from lab.host.program import main
+from lab.host.programs.common import UNREAD
+from lab.host.programs.main import main
 from lab.host.programs.options import SCRIPT
 from lab.host.shell import transport
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.host import NO_JOB, SessionHost
-from tests.host.programs.running import DEADLINE_S, Said, listening, running
+from tests.host.programs.running import DEADLINE_S, Running, Said, listening, running
 
 
 def call(*options: str, job: tuple[str, ...] = (), codes: tuple[int, int] = (0, 0)) -> tuple[Said, Said]:
@@ -99,3 +101,86 @@ def test_an_interrupt_ends_either_without_a_traceback() -> None:
         assert job.code() == 130
         assert job.process.stderr is not None
         assert job.process.stderr.read() == ""
+
+
+def test_what_fails_later_is_not_taken_for_what_keeps_it_from_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_given: object) -> int:
+        raise OSError("the disk broke")
+
+    monkeypatch.setattr("lab.host.programs.main.run_job", fail)
+    with pytest.raises(OSError, match="the disk broke"):
+        main(["job"])
+
+
+def unheard(program: Running) -> None:
+    """It ends as a program does that nobody reads, without a word."""
+    assert program.process.wait(DEADLINE_S) == UNREAD
+    assert program.process.stderr is not None
+    assert program.process.stderr.read() == ""
+
+
+def stop_reading(program: Running) -> None:
+    assert program.process.stdout is not None
+    program.process.stdout.close()
+
+
+@pytest.mark.parametrize("line", ["job --port 0", "relay --host-port 0 --remote-port 0", "simulator h 1 --listen"])
+def test_one_that_nobody_reads_ends_quietly(line: str) -> None:
+    """As with ``| true``."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with running(*line.replace(" h 1 ", " 127.0.0.1 0 ").split(), stdout=theirs) as program:
+        os.close(theirs)
+        unheard(program)
+
+
+@pytest.mark.parametrize("by", ["a line", "the simulator", "its end"])
+@pytest.mark.parametrize("carrier", [(), ("--websocket",)], ids=["tcp", "websocket"])
+def test_one_that_nobody_reads_any_more_ends_with_the_next_line_wherever_that_comes_from(
+    carrier: tuple[str, ...], by: str
+) -> None:
+    """From what is typed, from what comes, or from what ends."""
+    with (
+        listening(*carrier, "job", "--by-hand") as (job, port),
+        running(*carrier, "simulator", "127.0.0.1", port, "--by-hand") as simulator,
+    ):
+        simulator.until("connected")
+        job.until("state", because="session-1")
+        stop_reading(job)
+        if by == "a line":
+            job.type("status")
+        elif by == "the simulator":
+            simulator.type("book it")
+        else:
+            simulator.process.kill()
+        unheard(job)
+
+
+def test_a_simulator_that_nobody_reads_any_more_ends_with_its_next_line() -> None:
+    with listening("job") as (job, port):
+        with running("simulator", "127.0.0.1", port, "--by-hand") as simulator:
+            simulator.until("connected")
+            stop_reading(simulator)
+            simulator.type("book it")
+            unheard(simulator)
+        assert job.code() == 1
+
+
+def test_a_relay_that_is_interrupted_says_so_like_the_others() -> None:
+    with running("relay", "--host-port", "0", "--remote-port", "0") as relay:
+        relay.until("listening")
+        relay.process.send_signal(signal.SIGINT)
+        assert relay.code() == 130
+        assert relay.process.stderr is not None
+        assert relay.process.stderr.read() == ""
+
+
+def test_an_interrupt_at_a_terminal_ends_a_relay_and_its_program() -> None:
+    """Which has it too, and does not end too early thereby."""
+    program = ("--", "sleep", "600")
+    with running("relay", "--host-port", "0", "--remote-port", "0", *program, start_new_session=True) as relay:
+        relay.until("started")
+        os.killpg(relay.process.pid, signal.SIGINT)
+        assert relay.code() == 130
+        assert relay.process.stderr is not None
+        assert relay.process.stderr.read() == ""
