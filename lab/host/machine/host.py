@@ -4,19 +4,20 @@ Every request is answered once, whatever happens to the session meanwhile, and e
 to its answer. The last thing that is said of a session is ``session_closed``.
 """
 
+from collections.abc import Sequence
+
 from lab.host.machine.commands import (
     AskJob,
     AskSession,
     Audit,
     CloseTransport,
-    Delivered,
     Flush,
-    Forget,
     HostCommand,
     Note,
     Send,
 )
 from lab.host.machine.misuse import AlreadyRegistered, HostOver
+from lab.host.machine.requests import JOB, Requests, refuse
 from lab.host.machine.states import HOST, HostEvent, HostState, after
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.errors import HostProtocolError
@@ -44,8 +45,6 @@ UNKNOWN_ASK = "unknown request"
 MOST_WAITING = 64
 """Requests that wait for their answers at once, each of which may be a whole message; one more is refused."""
 TOO_MANY = f"{MOST_WAITING} requests wait for their answers, and no more may"
-JOB = None
-"""Who answers a request that needs no session."""
 
 _LONG_ID = 100
 
@@ -67,10 +66,7 @@ class HostMachine:
         self._session: str | None = None
         self._over: set[str] = set()
         """Sessions that closed; only a defective host keeps one attached."""
-        self._open: dict[str, str | None] = {}
-        """Requests without an answer, and whose each is."""
-        self._delivering: dict[str, float] = {}
-        """Requests whose answers, the job's, are queued, and until when that may go on."""
+        self._requests = Requests(drain_s)
         self._late_at: float | None = None
         """While it drains: when that is given up."""
 
@@ -87,7 +83,7 @@ class HostMachine:
     @property
     def unanswered(self) -> frozenset[str]:
         """Requests that wait for an answer."""
-        return frozenset(self._open)
+        return frozenset(self._requests.waiting)
 
     def register(self, session: str) -> list[HostCommand]:
         """Attach a session, from the next request on; one that is attached answers what it was asked before.
@@ -132,8 +128,7 @@ class HostMachine:
             return [Note(Audit.LATE, {"session": session, "what": "close"})]
         commands: list[HostCommand] = []
         if self._variant.detaches_closed:
-            waiting = [request for request, whose in self._open.items() if whose == session]
-            commands += [command for request in waiting for command in self._fail(request, SESSION_OVER)]
+            commands += self._fail(self._requests.of(session), SESSION_OVER)
         if session != self._session:
             return commands
         if self._variant.tells_closed:
@@ -172,23 +167,19 @@ class HostMachine:
             error: What goes out in its place.
             now: The instant, seconds.
         """
-        if request_id not in self._open:
+        if request_id not in self.unanswered:
             return [Note(Audit.LATE, {"session": None, "what": f"answer {request_id}"})]
-        send = Send(Response(request_id, answer, error))
-        if self._open.pop(request_id) is not JOB:
-            return [send]
-        self._delivering[request_id] = now + self._drain_s
-        return [send, Flush(request_id)]
+        return self._requests.answered(request_id, answer, error, now=now)
 
     def unsent(self, request_id: str) -> list[HostCommand]:
         """The transport, which stands, did not take an answer."""
-        return self._deliver(request_id, delivered=False)
+        return self._requests.delivered(request_id, delivered=False)
 
     def close(self, *, now: float) -> list[HostCommand]:
         """Answer who waits, write what is queued, and close; closing twice is closing once."""
         if self._state not in _OPEN:
             return []
-        commands = [command for request in list(self._open) for command in self._fail(request, CLOSING)]
+        commands = self._fail(self._requests.waiting, CLOSING)
         self._session = None
         self._late_at = now + self._drain_s
         return [*commands, *self._to(HostEvent.CLOSE, "its owner"), Flush()]
@@ -196,7 +187,7 @@ class HostMachine:
     def flushed(self, request_id: str | None) -> list[HostCommand]:
         """What was queued is written: up to the answer of a request, or all of it."""
         if request_id is not None:
-            return self._deliver(request_id, delivered=True)
+            return self._requests.delivered(request_id, delivered=True)
         if self._state is not HostState.DRAINING:
             return []
         return self._end(HostEvent.FLUSHED, delivered=True, by=self._late_at)
@@ -205,71 +196,64 @@ class HostMachine:
         """The transport is gone; nobody waits for answers any more."""
         if self._state is HostState.CLOSED:
             return []
-        forgotten: list[HostCommand] = [Forget(request) for request in self._open]
-        self._open.clear()
+        forgotten = self._requests.forget()
         self._session = None
         return [*forgotten, *self._end(HostEvent.LOST, why)]
 
     def next_at(self) -> float | None:
         """When to wake it, None for not before something happens."""
-        instants = [*self._delivering.values(), *([] if self._late_at is None else [self._late_at])]
-        return min(instants, default=None)
+        instants = (self._requests.next_at(), self._late_at)
+        return min((at for at in instants if at is not None), default=None)
 
     def wake(self, *, now: float) -> list[HostCommand]:
         """Do what is due."""
         if self._late_at is not None and self._late_at <= now:
             return self._end(HostEvent.LATE)
-        late = [request for request, until in self._delivering.items() if until <= now]
-        return [command for request in late for command in self._deliver(request, delivered=False)]
+        return self._requests.wake(now=now)
 
     def _asked(self, request: Request) -> list[HostCommand]:
         name = request.request_id
-        if name in self._open:
+        if name in self.unanswered:
             # An answer would be taken for the first one's.
             return [
                 Note(Audit.MALFORMED, {"error": f"request {name} twice"}),
                 *self._complain(f"Request {_short(name)} is being answered; a second one of that id is not."),
             ]
         if self._state is HostState.DRAINING:
-            return [_refuse(name, CLOSING)]
-        if len(self._open) >= MOST_WAITING and not self._is_first_finalize(request):
-            return [_refuse(name, TOO_MANY)]
+            return [refuse(name, CLOSING)]
+        if len(self._requests.waiting) >= MOST_WAITING and not self._is_first_finalize(request):
+            return [refuse(name, TOO_MANY)]
         if isinstance(request.ask, FinalizeSimulation) and (self._variant.answers_finalize or self._session):
-            self._open[name] = JOB
+            self._requests.came(name, JOB)
             return [AskJob(name, request.ask)]
         if self._session is None:
             return self._without_session(request)
         if request.ask is None:
-            return [_refuse(name, UNKNOWN_ASK)]
-        self._open[name] = self._session
+            return [refuse(name, UNKNOWN_ASK)]
+        self._requests.came(name, self._session)
         return [AskSession(self._session, name, request.ask)]
 
     def _is_first_finalize(self, request: Request) -> bool:
         """Which no other request may keep away from the job."""
-        return isinstance(request.ask, FinalizeSimulation) and JOB not in self._open.values()
+        return isinstance(request.ask, FinalizeSimulation) and not self._requests.of(JOB)
 
     def _without_session(self, request: Request) -> list[HostCommand]:
         final = isinstance(request.ask, FinalizeSimulation)
         if not final and self._variant.answers_without_session:
-            return [_refuse(request.request_id, NO_SESSION)]
+            return [refuse(request.request_id, NO_SESSION)]
         return [Note(Audit.DROPPED, {"request": request.request_id, "why": NO_SESSION})]
 
-    def _fail(self, request: str, why: str) -> list[HostCommand]:
-        del self._open[request]
-        return [Forget(request), _refuse(request, why)]
+    def _fail(self, requests: Sequence[str], why: str) -> list[HostCommand]:
+        return [command for request in requests for command in self._requests.fail(request, why)]
 
     def _complain(self, sentence: str) -> list[HostCommand]:
         return [Send(Event(ErrorTold(sentence)))]
-
-    def _deliver(self, request: str, *, delivered: bool) -> list[HostCommand]:
-        """Once for each of the job's answers."""
-        return [Delivered(request, delivered)] if self._delivering.pop(request, None) is not None else []
 
     def _end(
         self, event: HostEvent, because: str = "", *, delivered: bool = False, by: float | None = None
     ) -> list[HostCommand]:
         self._late_at = None
-        told = [told for request in list(self._delivering) for told in self._deliver(request, delivered=delivered)]
+        told = self._requests.all_delivered(delivered=delivered)
         return [*told, *self._to(event, because or event.value), CloseTransport(by)]
 
     def _to(self, event: HostEvent, because: str) -> list[HostCommand]:
@@ -280,7 +264,3 @@ class HostMachine:
 def _short(name: str) -> str:
     """Of a remote's id, which may fill a message."""
     return name if len(name) <= _LONG_ID else f"{name[:_LONG_ID]}..."
-
-
-def _refuse(request: str, why: str) -> Send:
-    return Send(Response(request, error=why))
