@@ -201,8 +201,13 @@ class Joint:
         """Leave nothing behind: whoever is still here is reset, and the program ended."""
         for connection in self._here.values():
             _reset(connection)
-        if self._relay is not None and not self._relay.over:
-            self._relay.abort()
+        try:
+            if self._relay is not None and not self._relay.over:
+                self._relay.abort()
+        finally:  # It says so, and it may be that nobody reads it.
+            self._end_program()
+
+    def _end_program(self) -> None:
         if self._program is None:
             return
         if self._has_group:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import socket
 
@@ -177,10 +178,31 @@ def test_a_relay_that_is_interrupted_says_so_like_the_others() -> None:
 
 def test_an_interrupt_at_a_terminal_ends_a_relay_and_its_program() -> None:
     """Which has it too, and does not end too early thereby."""
-    program = ("--", "sleep", "600")
-    with running("relay", "--host-port", "0", "--remote-port", "0", *program, start_new_session=True) as relay:
+    terminal, keyboard = os.openpty()
+    line = ("relay", "--host-port", "0", "--remote-port", "0", "--", "sleep", "600")
+    with running(*line, stdin=keyboard, start_new_session=True) as relay:
         relay.until("started")
         os.killpg(relay.process.pid, signal.SIGINT)
         assert relay.code() == 130
         assert relay.process.stderr is not None
         assert relay.process.stderr.read() == ""
+    os.close(terminal)
+    os.close(keyboard)
+
+
+PARENT = """sleep 600 & echo '{"event": "beside", "pid": '$!'}'; wait"""
+
+
+def test_a_relay_that_nobody_reads_any_more_leaves_nothing_of_its_program_behind() -> None:
+    with running("relay", "--host-port", "0", "--remote-port", "0", "--", "sh", "-c", PARENT) as relay:
+        ports = relay.until("listening")
+        child = os.pidfd_open(relay.until("beside")["pid"])
+        ends = [socket.create_connection(("127.0.0.1", ports[side]), DEADLINE_S) for side in ("host", "remote")]
+        relay.until("joined")
+        stop_reading(relay)
+        ends.append(socket.create_connection(("127.0.0.1", ports["host"]), DEADLINE_S))  # Refused, which is said.
+        unheard(relay)
+        assert select.select([child], [], [], DEADLINE_S)[0]
+        os.close(child)
+        for end in ends:
+            end.close()
