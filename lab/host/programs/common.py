@@ -56,7 +56,10 @@ async def run(
     """
     async with reached as found:
         say("connected")
-        return await made(given, found).run()
+        try:
+            return await made(given, found).run()
+        finally:
+            found.abort()  # What an interrupt left open.
 
 
 @contextlib.contextmanager

@@ -1,8 +1,11 @@
 """A job as a program: it ends with its simulator, whatever that does, and its exit code says whether it judged."""
 
 import asyncio
+import os
+import signal
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -129,6 +132,27 @@ def test_a_websocket_at_a_framed_job_is_told_at_both_ends() -> None:
             assert "Fix: have --websocket at both sides, or at neither" in why
         assert job.code() == 1
     assert "begins like HTTP" in job.of("note")[0]["error"]
+
+
+@BOTH
+@pytest.mark.parametrize("interrupted", [0, 1], ids=["job", "simulator"])
+def test_an_interrupt_in_the_midst_of_a_call_leaves_nothing_open(carrier: tuple[str, ...], interrupted: int) -> None:
+    strict: dict[str, Any] = {
+        "env": os.environ | {"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"},
+        # As where somebody types it: what is ignored would stay so.
+        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    }
+    with running(*carrier, "job", "--port", "0", **strict) as job:
+        port = str(job.until("listening")["port"])
+        with running(*carrier, "simulator", "127.0.0.1", port, "--by-hand", **strict) as simulator:
+            job.until("state", state="attached")
+            simulator.type("status")
+            simulator.until("status")
+            program = (job, simulator)[interrupted]
+            program.process.send_signal(signal.SIGINT)
+            assert program.code() == 130
+            assert program.process.stderr is not None
+            assert program.process.stderr.read() == ""
 
 
 def test_a_defect_in_what_leads_it_is_told_and_the_simulator_served_on(monkeypatch: pytest.MonkeyPatch) -> None:
