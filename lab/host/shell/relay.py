@@ -46,6 +46,9 @@ END_S = 2.0
 _LOOK_S = 0.01
 """Between two looks at who is left."""
 
+_INTERRUPT_S = 0.5
+"""How much later an interrupt of both may be the relay's than its program's."""
+
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER without lingering: close() sends a RST."""
 
@@ -152,9 +155,15 @@ class Joint:
         status = self._program.wait()
         self._forget_program()
         say("exited", status=status)
-        # An interrupt at a terminal is the program's too, which then does not end too early.
-        if self._relay is None and not self._stopped:
+        if self._relay is None and not self._stopped and not self._is_interrupted():
             raise UsageError(f"The program has ended, with status {status}, before both a host and a remote were here.")
+
+    def _is_interrupted(self) -> bool:
+        """An interrupt at a terminal is the program's too, which may be the first to end of it."""
+        if self._stop is None or self._has_group:
+            return False
+        self._stopped = bool(select.select([self._stop], [], [], _INTERRUPT_S)[0])
+        return self._stopped
 
     def _accept(self, side: str, listener: socket.socket, _mask: int) -> None:
         try:

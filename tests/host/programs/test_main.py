@@ -176,13 +176,19 @@ def test_a_relay_that_is_interrupted_says_so_like_the_others() -> None:
         assert relay.process.stderr.read() == ""
 
 
-def test_an_interrupt_at_a_terminal_ends_a_relay_and_its_program() -> None:
+LATE = "(while kill -0 $$; do :; done 2>&-; kill -INT $PPID) & exit 3"
+"""Interrupts the relay once that has waited for this one."""
+
+
+@pytest.mark.parametrize("program", [("sleep", "600"), ("sh", "-c", LATE)], ids=["both", "the relay later"])
+def test_an_interrupt_at_a_terminal_ends_a_relay_and_its_program(program: tuple[str, ...]) -> None:
     """Which has it too, and does not end too early thereby."""
     terminal, keyboard = os.openpty()
-    line = ("relay", "--host-port", "0", "--remote-port", "0", "--", "sleep", "600")
+    line = ("relay", "--host-port", "0", "--remote-port", "0", "--", *program)
     with running(*line, stdin=keyboard, start_new_session=True) as relay:
         relay.until("started")
-        os.killpg(relay.process.pid, signal.SIGINT)
+        if program[0] == "sleep":
+            os.killpg(relay.process.pid, signal.SIGINT)
         assert relay.code() == 130
         assert relay.process.stderr is not None
         assert relay.process.stderr.read() == ""
