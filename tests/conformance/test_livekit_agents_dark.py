@@ -6,6 +6,7 @@ The lab's job or simulator is at the other end, and each test is a whole run of 
 from pathlib import Path
 
 from lab.core.profiles import PROFILES
+from lab.core.verdict import DATED_WITHIN_S
 from lab.experiments.programs import lines, said
 from lab.report.record import Cause, Outcome, Record
 from lab.run.backend import opener
@@ -62,7 +63,8 @@ def test_a_remotes_request_ends_with_its_kernels_give_up(python: Path, tmp_path:
     assert end.cause is Cause.RETRIES2
     assert end.noticed_s is not None
     assert end.gave_up_s is not None
-    assert 0 <= end.noticed_s - end.gave_up_s < TOLD_S
+    # The death is dated by the look that found the socket gone, which may come a little after the program's own line.
+    assert -DATED_WITHIN_S <= end.noticed_s - end.gave_up_s < TOLD_S
     assert len(said(tmp_path / "run", "server", "done")) == 1
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from lab.core.profiles import PROFILES
+from lab.core.verdict import DATED_WITHIN_S
 from lab.experiments.common import PROMPT_S, within
 from lab.experiments.programs import lines, said
 from lab.report.record import Cause, EndObservation, Outcome, Record
@@ -185,7 +186,7 @@ def test_dark_before_the_relay_each_end_learns_from_another_kernel(python: Path,
 
     gone = given_up(record.observation.client)
     failed, later = lines(out, "client", "failed")
-    assert within(failed["t"], (gone, gone + TOLD_S))
+    assert within(failed["t"], (gone, gone + TOLD_S), DATED_WITHIN_S)
     assert (failed["error"], later["error"]) == (CLOSED, CLOSED)
     assert later["after_s"] < PROMPT_S
 
@@ -212,7 +213,7 @@ def test_dark_before_the_relay_a_host_that_says_nothing_is_never_told(python: Pa
 
     gone = given_up(record.observation.client)
     (failed,) = lines(out, "client", "failed")
-    assert within(failed["t"], (gone, gone + TOLD_S))
+    assert within(failed["t"], (gone, gone + TOLD_S), DATED_WITHIN_S)
     assert record.observation.server.gave_up_s is None
     assert said(out, "server", "error") == said(out, "server", "ended") == said(out, "server", "nothing_more") == []
 
