@@ -14,7 +14,7 @@ from lab.run.forecast import EndForecast
 from lab.run.noticing import first_event, instant_of, read_noticing
 from lab.run.orphan import read_orphan
 from lab.run.sides import COUNTERS, Side, count_sent_again, kernel_segments
-from lab.run.spec import ORPHANED, RunSpec
+from lab.run.spec import ORPHANED, Program, RunSpec
 from lab.run.traffic import Traffic, read_traffic
 from lab.run.watched import Watched
 from lab.testbed.ports import Node, Process, SocketTrack
@@ -61,7 +61,7 @@ def read_end(node: Node, direction: Direction, watched: Watched, read: Readings)
     reset = _reset_received(read.sides[near].segments, watched.flow, direction.opposite, cut_at)
     error_at = _instant_of("error", program, cut_at) if own else None
     told_at = None if error_at is not None else traffic.fin_at
-    if own and told_at is None and error_at is None and track.samples:
+    if _tells_apart(started) and told_at is None and error_at is None and track.samples:
         # Behind data that is lost a FIN waits and does not leave: only the program can tell then.
         told_at = _instant_of("closed", program, track.samples[-1].at)
     forecast, delta = watched.forecasts[node.name], read.deltas[node.name]
@@ -154,6 +154,14 @@ def _reset_received(segments: Sequence[Segment], flow: FourTuple, direction: Dir
     """Whether a RST of the flow came out of the router towards this end."""
     ends = flow.ends(direction)
     return any(s.flags & Flag.RST and (s.source, s.destination) == ends and s.time_s >= since for s in segments)
+
+
+def _tells_apart(started: Program | None) -> bool:
+    """Whether a program says ``closed`` of its own closes alone, and ``error`` of what its kernel ended.
+
+    One of ``lab.live`` says ``closed`` of every end, a reset's too.
+    """
+    return started is not None and (started.module or "").startswith("lab.programs.")
 
 
 def _instant_of(name: str, process: Process | None, since: float) -> float | None:

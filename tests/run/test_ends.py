@@ -32,15 +32,18 @@ TALK = [
 DATA = segment(SENT_AT, Flag.ACK | Flag.PSH, 7)._replace(seq=8)
 SENT = [DATA, *(DATA._replace(time_s=SENT_AT + at) for at in COPIES_S[:7])]
 FIN = segment(SENT_AT + FIN_S, Flag.ACK | Flag.FIN)._replace(seq=15)
+RESET = segment(SENT_AT + GONE_S, Flag.RST, back=True)
 HELD = sample(at=SENT_AT + 5.7, timer=Timer.RETRANSMIT, expires_s=0.07, unacked=1)
 
 
-def end_of(process: FakeProcess, *looks: Any, fin: bool = True) -> EndFinding:
+def end_of(
+    process: FakeProcess, *looks: Any, fin: bool = True, module: str = "lab.programs.client", reset: bool = False
+) -> EndFinding:
     """A client's end, its kernel's count of a time-out that killed included."""
-    segments = [*TALK, *SENT, *([FIN] if fin else [])]
+    segments = [*TALK, *SENT, *([FIN] if fin else []), *([RESET] if reset else [])]
     track = SocketTrack(looks, SENT_AT + GONE_S, 0.003)
     counts = {ABORTED: 1, "TcpRetransSegs": 7}
-    spec = RunSpec(Program(("srv",)), Program(("cli",), module="lab.programs.client"), 5000)
+    spec = RunSpec(Program(("srv",)), Program(("cli",), module=module), 5000)
     run = watched(
         spec=spec, until=107.2, forecasts={"client": made_forecast()}, programs={"client": cast("Any", process)}
     )
@@ -97,6 +100,16 @@ def test_the_word_of_another_connections_close_tells_nothing(said_s: float) -> N
     process.say(SENT_AT + said_s, json.dumps({"event": "closed", "at": SENT_AT + said_s}))
 
     assert end_of(process, HELD, fin=False).fate.cause == "retries2"
+
+
+@pytest.mark.parametrize(("reset", "cause"), [(True, "reset"), (False, "retries2")])
+def test_a_program_that_says_closed_of_every_end_does_not_tell_of_a_close(reset: bool, cause: str) -> None:
+    process = FakeProcess()
+    told_s = GONE_S + 0.001
+    process.say(SENT_AT + told_s, json.dumps({"event": "closed", "at": SENT_AT + told_s, "error": "ECONNRESET"}))
+    end = end_of(process, HELD, fin=False, module="lab.live.client", reset=reset)
+
+    assert (end.let_go_at, end.fate.cause, end.orphan) == (None, cause, None)
 
 
 def test_without_a_word_and_without_a_fin_the_kernel_gave_up_and_that_was_too_early() -> None:

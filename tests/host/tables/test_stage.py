@@ -6,7 +6,9 @@ from lab.host.tables.stage import SESSION_END_S, TCP
 from tests.host.tables.cases import HASTY
 
 
-@pytest.mark.parametrize(("took_s", "right"), [(0.001, True), (0.4, True), (0.6, False), (1.9, False), (2.0, False)])
+@pytest.mark.parametrize(
+    ("took_s", "right"), [(0.001, True), (0.4, True), (0.7, True), (1.1, False), (1.9, False), (2.0, False)]
+)
 def test_what_comes_just_before_a_time_out_did_not_come_at_once(took_s: float, right: bool) -> None:
     assert TCP.at_once(took_s) is right
 
