@@ -5,6 +5,8 @@ The lab's job or simulator is at the other end, and each test is a whole run of 
 
 from pathlib import Path
 
+import pytest
+
 from lab.core.profiles import PROFILES
 from lab.core.verdict import DATED_WITHIN_S
 from lab.experiments.programs import lines, said
@@ -15,6 +17,8 @@ from lab.run.spec import Action, Program, RunSpec
 from tests.conformance.test_livekit_agents import HERE, python
 
 __all__ = ["python"]
+
+pytestmark = pytest.mark.slow
 
 PORT = 8770
 HEALED_S = 1.0

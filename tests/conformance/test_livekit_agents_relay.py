@@ -169,6 +169,7 @@ def given_up(end: EndObservation) -> float:
     return end.gave_up_s
 
 
+@pytest.mark.slow
 def test_dark_before_the_relay_each_end_learns_from_another_kernel(python: Path, tmp_path: Path) -> None:
     """Remote in the client node; it asks into the hole, and the host has something to tell.
 
@@ -199,6 +200,7 @@ def test_dark_before_the_relay_each_end_learns_from_another_kernel(python: Path,
     assert within(said(out, "server", "close-session")[0], (LATER_S, LATER_S + TOLD_S)), "as if nothing had happened"
 
 
+@pytest.mark.slow
 def test_dark_before_the_relay_a_host_that_says_nothing_is_never_told(python: Path, tmp_path: Path) -> None:
     """Remote in the client node; it asks into the hole, and the host's session is closed, which it tells nobody.
 
@@ -218,6 +220,7 @@ def test_dark_before_the_relay_a_host_that_says_nothing_is_never_told(python: Pa
     assert said(out, "server", "error") == said(out, "server", "ended") == said(out, "server", "nothing_more") == []
 
 
+@pytest.mark.slow
 def test_dark_behind_the_relay_a_healthy_connection_hides_the_silence(python: Path, tmp_path: Path) -> None:
     """Host in the client node; the remote beside the relay asks, with a time-out of its own and without.
 
