@@ -22,41 +22,24 @@ exited      ``status`` of the program
 """
 
 import contextlib
-import ctypes
 import errno
 import os
 import select
 import signal
 import socket
 import struct
-import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from lab.core.errors import UsageError
+from lab.host.shell.beside import Beside
 from lab.programs.listening import plain
 from lab.programs.relay import Relay
 from lab.programs.report import say
 
 SIDES = ("remote", "host")
-END_S = 2.0
-"""How long the program may take to end when it is asked to, before it is killed."""
-
-_LOOK_S = 0.01
-"""Between two looks at who is left."""
-
-_INTERRUPT_S = 0.5
-"""How much later an interrupt of both may be the relay's than its program's."""
-
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER without lingering: close() sends a RST."""
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-"""prctl(2)."""
-
-_libc = ctypes.CDLL(None)
 
 Handler = Callable[[int], None]
 """Takes the event mask of poll(2)."""
@@ -82,10 +65,7 @@ class Joint:
         """Those who came, until both have."""
 
         self._relay: Relay | None = None
-        self._program: subprocess.Popen[bytes] | None = None
-        self._pidfd = -1
-        self._has_group = False
-        """Whether the program has a process group of its own."""
+        self._program: Beside | None = None
 
     def run(self) -> None:
         """Join the first two that come, and carry what they say until it is over.
@@ -108,20 +88,7 @@ class Joint:
         return self._stopped or (joined and self._program is None)
 
     def _start(self) -> None:
-        """The program has this one's standard input and output, and goes when it goes."""
-        # A terminal is read by the group in its foreground alone, and tells that one of ctrl-C.
-        self._has_group = not os.isatty(0)
-        try:
-            self._program = subprocess.Popen(
-                self._argv,
-                process_group=0 if self._has_group else None,
-                preexec_fn=partial(_go_with, os.getpid()),  # Safe: the relay has no second thread.
-            )
-        except OSError as error:
-            raise UsageError(f"{self._argv[0]} cannot be started: {error.strerror}") from error
-        # Children of its own that it leaves behind become the relay's, which can wait for them.
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._pidfd = os.pidfd_open(self._program.pid)
+        self._program = Beside(self._argv)
         say("started", program=list(self._argv))
 
     def _step(self) -> None:
@@ -137,7 +104,7 @@ class Joint:
         if self._stop is not None:
             yield self._stop, select.POLLIN, self._on_stop
         if self._program is not None:
-            yield self._pidfd, select.POLLIN, self._on_exit
+            yield self._program.fileno(), select.POLLIN, partial(self._on_exit, self._program)
         for side, listener in self._listeners.items():
             yield listener.fileno(), select.POLLIN, partial(self._accept, side, listener)
         for side, connection in self._here.items():
@@ -150,19 +117,16 @@ class Joint:
     def _on_stop(self, _mask: int) -> None:
         self._stopped = True
 
-    def _on_exit(self, _mask: int) -> None:
-        assert self._program is not None
-        status = self._program.wait()
-        self._forget_program()
+    def _on_exit(self, program: Beside, _mask: int) -> None:
+        status = program.wait()
+        self._program = None
         say("exited", status=status)
-        if self._relay is None and not self._stopped and not self._is_interrupted():
+        if self._relay is None and not self._stopped and not self._is_interrupted(program):
             raise UsageError(f"The program has ended, with status {status}, before both a host and a remote were here.")
 
-    def _is_interrupted(self) -> bool:
+    def _is_interrupted(self, program: Beside) -> bool:
         """An interrupt at a terminal is the program's too, which may be the first to end of it."""
-        if self._stop is None or self._has_group:
-            return False
-        self._stopped = bool(select.select([self._stop], [], [], _INTERRUPT_S)[0])
+        self._stopped = self._stop is not None and program.shares_interrupt(self._stop)
         return self._stopped
 
     def _accept(self, side: str, listener: socket.socket, _mask: int) -> None:
@@ -214,20 +178,8 @@ class Joint:
             if self._relay is not None and not self._relay.over:
                 self._relay.abort()
         finally:  # It says so, and it may be that nobody reads it.
-            self._end_program()
-
-    def _end_program(self) -> None:
-        if self._program is None:
-            return
-        if self._has_group:
-            _end_group(self._program)
-        else:
-            _end_one(self._program)
-        self._forget_program()
-
-    def _forget_program(self) -> None:
-        os.close(self._pidfd)
-        self._program = None
+            if self._program is not None:
+                self._program.end()
 
 
 @contextlib.contextmanager
@@ -286,42 +238,6 @@ def _signals() -> Iterator[tuple[int, Sequence[int]]]:
             signal.signal(number, handler)
         os.close(read)
         os.close(write)
-
-
-def _go_with(parent: int) -> None:
-    """Between fork and exec: whatever ends the relay, SIGKILL too, ends the program."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _end_one(program: subprocess.Popen[bytes]) -> None:
-    program.terminate()
-    try:
-        program.wait(END_S)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        program.wait()
-
-
-def _end_group(program: subprocess.Popen[bytes]) -> None:
-    """End a program and its children, which may need longer than itself."""
-    until = time.monotonic() + END_S
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(program.pid, signal.SIGTERM)
-        while _is_left(program.pid) and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-        os.killpg(program.pid, signal.SIGKILL)
-    program.wait()
-
-
-def _is_left(group: int) -> bool:
-    """Whether any of a group is, once those that have ended are waited for, the children of one that ended too."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-group, os.WNOHANG)[0]:
-            pass
-        return True
-    return False
 
 
 def _reset(connection: socket.socket) -> None:

@@ -1,13 +1,8 @@
-"""What a relay passes on, what it holds back, whom it refuses, and that nothing outlives it."""
+"""What a relay passes on, what it holds back and whom it refuses."""
 
 import contextlib
-import json
 import os
-import select
-import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +15,8 @@ from lab.host.shell import relay
 from lab.host.shell.relay import SIDES, Joint
 from lab.programs import relay as carrying
 from lab.programs.relay import CHUNK_BYTES
+from tests.host.shell.relays import DEADLINE_S, TIMEOUT_S, running, until_said
 from tests.testbed.isolated import until
-
-TIMEOUT_S = 10.0
-DEADLINE_S = 60.0
-"""For a process that starts on a busy machine."""
 
 RESET = b"\1\0\0\0\0\0\0\0"
 SMALL = 1 << 14
@@ -282,37 +274,6 @@ def test_one_that_ended_before_the_other_comes_leaves_its_place_to_the_next(
             assert read(second, 5) == b"again"
 
 
-START = """
-import sys
-from lab.host.programs.main import main
-from lab.host.shell import relay
-relay.END_S = {end_s}
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@contextlib.contextmanager
-def running(*program: str, end_s: float = relay.END_S) -> Iterator["subprocess.Popen[str]"]:
-    """A relay as a program."""
-    argv = [sys.executable, "-W", "error", "-c", START.format(end_s=end_s)]
-    options = ["relay", "--host-port", "0", "--remote-port", "0", "--", *program]
-    pipe = subprocess.PIPE
-    with subprocess.Popen([*argv, *options], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def until_said(process: "subprocess.Popen[str]", event: str) -> dict[str, Any]:
-    assert process.stdout is not None
-    for line in process.stdout:
-        said: dict[str, Any] = json.loads(line)
-        if said["event"] == event:
-            return said
-    raise AssertionError(f"it did not say {event}")
-
-
 def test_one_that_never_comes_is_waited_for_until_a_signal_and_the_other_is_reset() -> None:
     with running() as process:
         port = until_said(process, "listening")["remote"]
@@ -324,90 +285,6 @@ def test_one_that_never_comes_is_waited_for_until_a_signal_and_the_other_is_rese
         assert process.wait(DEADLINE_S) == 0
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
-
-
-BESIDE = """
-import json, os, signal, sys
-signal.signal(signal.SIGTERM, signal.{handler})
-print(json.dumps({{"event": "beside", "pid": os.getpid()}}), flush=True)
-for line in sys.stdin:
-    print(json.dumps({{"event": "heard", "line": line.strip()}}), flush=True)
-"""
-
-
-@pytest.mark.parametrize(
-    ("handler", "number", "end_s"),
-    [
-        ("SIG_DFL", signal.SIGTERM, DEADLINE_S),
-        ("SIG_IGN", signal.SIGTERM, 0.0),
-        ("SIG_IGN", signal.SIGKILL, DEADLINE_S),
-    ],
-    ids=["asked to", "killed", "by the kernel"],
-)
-def test_the_program_beside_it_ends_with_it(handler: str, number: signal.Signals, end_s: float) -> None:
-    with running(sys.executable, "-c", BESIDE.format(handler=handler), end_s=end_s) as process:
-        pidfd = os.pidfd_open(until_said(process, "beside")["pid"])
-        try:
-            process.send_signal(number)
-            assert select.select([pidfd], [], [], DEADLINE_S)[0]
-            assert process.wait(DEADLINE_S) == (-signal.SIGKILL if number is signal.SIGKILL else 0)
-        finally:
-            os.close(pidfd)
-
-
-CHILD = """
-import subprocess, sys
-subprocess.run([sys.executable, "-c", {child!r}])
-"""
-
-
-@pytest.mark.parametrize(("handler", "end_s"), [("SIG_DFL", DEADLINE_S), ("SIG_IGN", 0.5)], ids=["asked to", "killed"])
-def test_the_programs_children_end_with_it(handler: str, end_s: float) -> None:
-    """Its own children, which a signal to it alone would leave behind."""
-    child = CHILD.format(child=BESIDE.format(handler=handler))
-    with running(sys.executable, "-c", child, end_s=end_s) as process:
-        pidfd = os.pidfd_open(until_said(process, "beside")["pid"])
-        try:
-            process.terminate()
-            assert select.select([pidfd], [], [], DEADLINE_S)[0]
-            process.wait(DEADLINE_S)
-        finally:
-            os.close(pidfd)
-
-
-def test_the_program_beside_it_has_its_input_and_is_waited_for() -> None:
-    with running(sys.executable, "-c", BESIDE.format(handler="SIG_DFL")) as process:
-        ports = until_said(process, "listening")
-        until_said(process, "beside")
-        host, remote = (socket.create_connection(("127.0.0.1", ports[side]), TIMEOUT_S) for side in ("host", "remote"))
-        until_said(process, "joined")
-        host.close()
-        remote.close()
-        until_said(process, "closed")
-        assert process.stdin is not None
-        process.stdin.write("are you there?\n")
-        process.stdin.flush()
-        assert until_said(process, "heard")["line"] == "are you there?"
-        process.stdin.close()
-        assert until_said(process, "exited")["status"] == 0
-        assert process.wait(DEADLINE_S) == 0
-
-
-def test_a_program_that_ends_too_early_is_told_of_and_whoever_waits_is_reset() -> None:
-    with running(sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(3)") as process:
-        port = until_said(process, "listening")["remote"]
-        with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as remote:
-            until_said(process, "connected")
-            _, told = process.communicate("go on\n", DEADLINE_S)
-            with pytest.raises(ConnectionResetError):
-                remote.recv(1)
-        assert process.returncode == 2
-    assert "ended, with status 3, before both" in told
-
-
-def test_a_program_that_is_not_there_is_the_users_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relay", "--host-port", "0", "--remote-port", "0", "--", "/no/such/program"]) == 2
-    assert "/no/such/program cannot be started: No such file" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_the_users_mistake(capsys: pytest.CaptureFixture[str]) -> None:
