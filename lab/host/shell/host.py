@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from typing import Protocol
 
 from lab.host.machine.commands import (
     AskJob,
@@ -23,38 +22,15 @@ from lab.host.machine.misuse import SessionOver
 from lab.host.machine.reasons import Ending
 from lab.host.machine.states import HostState
 from lab.host.machine.variant import REPAIRED, Variant
-from lab.host.protocol.errors import FrameTooLong, HostProtocolError
-from lab.host.protocol.framing import MOST
-from lab.host.protocol.messages import (
-    Answer,
-    EventBody,
-    FinalizeSimulation,
-    Message,
-    Response,
-)
+from lab.host.protocol.errors import HostProtocolError
+from lab.host.protocol.messages import Answer, EventBody, Message, Response
 from lab.host.shell.alarm import Alarm
 from lab.host.shell.asked import Asked
-from lab.host.shell.instead import instead
+from lab.host.shell.outbox import Outbox
+from lab.host.shell.owner import NoOwner, Owner
 from lab.host.shell.session import Roster, Session
 from lab.host.shell.tasks import Tasks
-from lab.host.shell.transport import Transport, TransportClosed, Undeliverable
-
-NO_JOB = "this host belongs to a session: it has no simulation"
-
-
-MOST_OWED = MOST
-"""Octets of answers that may wait for their remote to take them, beside the last answer and what its session was asked
-already; then nothing more is read. Events do not count: the request for the verdict is heard behind any of them."""
-
-
-class Owner(Protocol):
-    """Whose host it is: a job."""
-
-    def finalize(self, request_id: str, ask: FinalizeSimulation) -> None:
-        """The simulator wants its verdict; ``SessionHost.answer`` takes it."""
-
-    def lost(self, why: str) -> None:
-        """The transport is gone, and the host with it."""
+from lab.host.shell.transport import Transport, TransportClosed
 
 
 class SessionHost:
@@ -82,7 +58,7 @@ class SessionHost:
     ) -> None:
         transport.claim("a host")
         self._transport = transport
-        self._owner = owner
+        self._owner: Owner = owner if owner is not None else NoOwner(self._answered)
         self._note = note
         self._drain_s = drain_s
         self._machine = HostMachine(variant, drain_s=drain_s)
@@ -91,10 +67,7 @@ class SessionHost:
         self._alarm = Alarm(lambda: self._do(self._machine.wake(now=self._loop.time())))
         self._tasks = Tasks()
         self._asked = Asked(self._answered)
-        self._delivering: dict[str, asyncio.Future[bool]] = {}
-        self._owed = 0
-        """Octets of answers that the transport's queue may have."""
-        self._over = asyncio.Event()
+        self._outbox = Outbox(transport, note)
         self._over_by: float | None = None
         """When nobody waits for it any more; None while it serves."""
         self._reading = self._tasks.start(self._read())
@@ -152,8 +125,7 @@ class SessionHost:
     def closed(self, session: Session, ending: Ending) -> None:
         """A session is over."""
         session.leave(self)
-        name = self._sessions.name(session)
-        if name is None:
+        if (name := self._sessions.name(session)) is None:
             self._note(Note(Audit.LATE, {"session": session.name, "what": "close"}))
             return
         self._do(self._machine.session_closed(name, ending.reason, ending.error))
@@ -165,13 +137,9 @@ class SessionHost:
         if request_id not in self._machine.unanswered:
             self._answered(request_id, answer, error)
             return False
-        delivered: asyncio.Future[bool] = self._loop.create_future()
-        self._delivering[request_id] = delivered
-        try:
+        with self._outbox.delivering(request_id) as delivered:
             self._answered(request_id, answer, error)
             return await delivered
-        finally:
-            del self._delivering[request_id]
 
     async def close(self) -> None:
         """Write what is queued, for the drain's time at most, and end the transport."""
@@ -180,7 +148,7 @@ class SessionHost:
 
     async def wait_closed(self) -> None:
         """Wait for its end; for the code of sessions, which is stopped with it, no longer than a close may take."""
-        await self._over.wait()
+        await self._outbox.over.wait()
         await self._tasks.join()
         await self._asked.join(by=self._over_by)
 
@@ -197,15 +165,13 @@ class SessionHost:
 
     async def _read_one(self) -> bool:
         """Read a message, and do what it asks for; whether there can be another one."""
-        self._owed = min(self._owed, self._transport.queued)
-        if self._owed > MOST_OWED:
-            await self._transport.flush()
+        await self._outbox.room()
         try:
             message = await self._transport.receive()
         except HostProtocolError as error:
             self._do(self._machine.malformed(error, now=self._loop.time()))
             if error.fatal:
-                self._tell_owner(str(error))
+                self._owner.lost(str(error))
             return not error.fatal
         self._do(self._machine.receive(message))
         # What can be answered at once is, before the next one is read, which may have come with it.
@@ -219,10 +185,6 @@ class SessionHost:
         try:
             self._do(commands)
         finally:
-            self._tell_owner(why)
-
-    def _tell_owner(self, why: str) -> None:
-        if self._owner is not None:
             self._owner.lost(why)
 
     def _do(self, commands: list[HostCommand]) -> None:
@@ -249,62 +211,29 @@ class SessionHost:
             case AskSession(name, request, ask):
                 self._asked.ask(self._sessions[name], request, ask)
             case AskJob(request, ask):
-                self._ask_owner(request, ask)
+                self._owner.finalize(request, ask)
             case Forget(request):
                 self._asked.forget(request)
             case Flush(request):
                 self._tasks.start(self._flush(request))
             case Delivered(request, delivered):
-                self._tell_delivered(request, delivered=delivered)
+                self._outbox.delivered(request, delivered=delivered)
             case CloseTransport(by):
                 self._end(by)
             case Note():
                 self._note(command)
 
     def _send(self, message: Message) -> None:
-        before = self._transport.queued
         try:
-            self._put(message)
-            if isinstance(message, Response) or asyncio.current_task() is self._reading:
-                self._owed += max(0, self._transport.queued - before)
+            whole = self._outbox.send(message, self._reading)
         except TransportClosed as gone:
             self._lost(str(gone))
-        except (FrameTooLong, Undeliverable) as error:
-            self._unsent(message, error)
-
-    def _put(self, message: Message) -> None:
-        """Queue it, or what can be said in its place.
-
-        Raises:
-            FrameTooLong: neither can be.
-            Undeliverable: it is not taken.
-        """
-        try:
-            self._transport.put(message)
-        except FrameTooLong as error:
-            for shorter in instead(message, error):
-                with contextlib.suppress(FrameTooLong):
-                    self._transport.put(shorter)
-                    self._undelivered(message)
-                    return
-            raise
-
-    def _unsent(self, message: Message, error: Exception) -> None:
-        self._note(Note(Audit.UNSENT, {"what": type(message).__name__, "error": str(error)}))
-        self._undelivered(message)
-
-    def _undelivered(self, message: Message) -> None:
-        if isinstance(message, Response):
-            self._do(self._machine.unsent(message.request_id))
+        else:
+            if not whole and isinstance(message, Response):
+                self._do(self._machine.unsent(message.request_id))
 
     def _answered(self, request: str, answer: Answer | None, error: str | None) -> None:
         self._do(self._machine.answered(request, answer, error, now=self._loop.time()))
-
-    def _ask_owner(self, request: str, ask: FinalizeSimulation) -> None:
-        if self._owner is None:
-            self._answered(request, None, NO_JOB)
-        else:
-            self._owner.finalize(request, ask)
 
     async def _flush(self, request: str | None) -> None:
         try:
@@ -314,11 +243,6 @@ class SessionHost:
         else:
             self._do(self._machine.flushed(request))
 
-    def _tell_delivered(self, request: str, *, delivered: bool) -> None:
-        future = self._delivering.get(request)
-        if future is not None and not future.done():
-            future.set_result(delivered)
-
     def _end(self, by: float | None) -> None:
         self._alarm.stop()
         for session in self._sessions:
@@ -326,19 +250,9 @@ class SessionHost:
         if self._reading is not asyncio.current_task():
             self._reading.cancel()
         if by is None:
-            self._transport.abort()
-            self._over.set()
+            self._outbox.abort()
         else:
-            self._tasks.start(self._close_transport(by))
-
-    async def _close_transport(self, by: float) -> None:
-        try:
-            async with asyncio.timeout_at(by):
-                await self._transport.close()
-        except TimeoutError:
-            self._transport.abort()
-        finally:
-            self._over.set()
+            self._tasks.start(self._outbox.close(by))
 
 
 def _defect(error: Exception) -> str:

@@ -26,8 +26,9 @@ from lab.host.machine.states import JobState
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.messages import CloseReason, EventBody, Finalized, FinalizeSimulation, Verdict
 from lab.host.shell.alarm import Alarm
-from lab.host.shell.host import Owner, SessionHost
+from lab.host.shell.host import SessionHost
 from lab.host.shell.own import Elsewhere, OwnHost
+from lab.host.shell.owner import Owner
 from lab.host.shell.session import Session
 from lab.host.shell.tasks import Tasks, heard
 from lab.host.shell.transport import Transport

@@ -13,7 +13,8 @@ from lab.host.programs.main import main
 from lab.host.programs.options import SCRIPT
 from lab.host.shell import transport
 from lab.host.shell.agent import ScriptedAgent
-from lab.host.shell.host import NO_JOB, SessionHost
+from lab.host.shell.host import SessionHost
+from lab.host.shell.owner import NO_JOB
 from tests.host.programs.running import DEADLINE_S, Running, Said, listening, running
 
 

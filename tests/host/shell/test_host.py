@@ -38,7 +38,8 @@ from lab.host.protocol.messages import (
 )
 from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
 from lab.host.shell.failures import RequestFailed
-from lab.host.shell.host import NO_JOB, SessionHost
+from lab.host.shell.host import SessionHost
+from lab.host.shell.owner import NO_JOB
 from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
 from tests.host.shell.pairs import CARRIERS, go_on_reading, hosted, play, raw, stop_reading, until
