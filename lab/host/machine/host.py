@@ -6,16 +6,7 @@ to its answer. The last thing that is said of a session is ``session_closed``.
 
 from collections.abc import Sequence
 
-from lab.host.machine.commands import (
-    AskJob,
-    AskSession,
-    Audit,
-    CloseTransport,
-    Flush,
-    HostCommand,
-    Note,
-    Send,
-)
+from lab.host.machine.commands import AskJob, AskSession, Audit, CloseTransport, Flush, HostCommand, Note, Send
 from lab.host.machine.misuse import AlreadyRegistered, HostOver
 from lab.host.machine.requests import JOB, Requests, refuse
 from lab.host.machine.states import HOST, HostEvent, HostState, after
