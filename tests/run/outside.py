@@ -63,8 +63,10 @@ def talk(connection, port, every):
         while True:
             time.sleep(every)
             connection.sendall(b"news\\n")
-    except OSError:
-        pass
+    except OSError as error:
+        # A socket's error is given once, to whichever thread asks first.
+        if error.errno != errno.EPIPE:
+            say(error=errno.errorcode.get(error.errno, str(error)), port=port)
 
 def serve(connection, port):
     try:

@@ -136,6 +136,9 @@ def connect(timeout_s: float = TIMEOUT_S) -> Engine:
         raise _too_old("its API is below the oldest that the Docker SDK speaks") from error
     except (DockerException, OSError, ValueError) as error:
         raise _unreachable(place, error) from error
+    if place.startswith("unix:"):
+        # No proxy leads to a socket; and who looks for one reads the environment, which another thread may be changing.
+        client.api.trust_env = False
     try:
         return _greet(client, place)
     except BaseException:
