@@ -69,8 +69,10 @@ def _become(target: Callable[[], object], standard: tuple[int, int, int]) -> NoR
     for fd, replaced in zip(standard, range(_STANDARD_FDS), strict=True):
         os.dup2(fd, replaced)
     os.closerange(_STANDARD_FDS, os.sysconf("SC_OPEN_MAX"))
-    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    # As an interpreter does for itself: a write to a connection that is over is an error of the program's, not its end.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.geteuid() != 0:
         kernel.drop_capabilities()

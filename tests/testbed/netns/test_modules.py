@@ -34,6 +34,13 @@ if mode == "connect":
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1234)
     print("from", connection.getsockname()[1], flush=True)
     threading.Event().wait()
+if mode == "broken":
+    near, far = socket.socketpair()
+    far.close()
+    try:
+        near.send(b"x")
+    except BrokenPipeError:
+        print("told", flush=True)
 if mode == "loaded":
     print("colorsys" in sys.modules, flush=True)
 if mode == "wait":
@@ -103,6 +110,13 @@ def test_the_program_holds_nothing_of_the_agent(testbed: NetnsTestbed, folder: P
     root = os.geteuid() == 0
     assert capabilities.split()[:2] == [str(root), str(root)]
     assert descriptors == "[0, 1, 2] True"
+
+
+def test_a_write_to_a_connection_that_is_over_is_told_and_does_not_kill(testbed: NetnsTestbed, folder: Path) -> None:
+    process = run(testbed, folder, "broken")
+
+    assert process.wait(10) == 0
+    assert "told" in texts(process)
 
 
 def test_the_agent_can_read_the_programs_socket_options(testbed: NetnsTestbed, folder: Path) -> None:
