@@ -7,7 +7,7 @@ import pytest
 
 from lab.core.fault import Matched
 from lab.core.flow import Direction
-from lab.core.socket import SocketOptions
+from lab.core.socket import SocketOptions, SocketSample
 from lab.core.timeline import ClockPair
 from lab.core.verdict import Kind, Outcome, judge, why
 from lab.run.checks import disturbed, judged
@@ -19,6 +19,7 @@ from lab.run.proofs import proofs
 from lab.testbed.ports import CutReceipt
 from tests.run.cases import (
     COPIES_S,
+    CUT,
     SENT_AT,
     WALL,
     copies,
@@ -37,6 +38,7 @@ from tests.run.cases import (
     summary,
     window_of,
 )
+from tests.run.fakes import sample
 
 
 def outcome(found: Findings) -> Outcome:
@@ -300,6 +302,35 @@ def test_a_prediction_that_failed_while_the_machine_was_busy_is_invalid_and_wort
 
 def test_a_prediction_that_failed_on_a_calm_machine_stays_refuted() -> None:
     assert judge(judged(died_late())) is Outcome.REFUTED
+
+
+def looked(rto_s: float, *, at: float = CUT.done_at, backoff: int = 0) -> SocketSample:
+    return sample(at=at, rto_s=rto_s, backoff=backoff)
+
+
+def test_a_prediction_that_failed_and_was_made_of_another_rto_is_invalid_and_worth_repeating() -> None:
+    before = looked(0.204, at=CUT.began_at - 0.01)
+    checks = judged(died_late(samples=(before, looked(0.2))))
+    assert judge(checks) is Outcome.INVALID
+    assert disturbed(checks)
+    assert "made of an RTO of 0.204 s; in the dark it was 0.200 s" in str(why(checks))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(looked(0.204), id="the same RTO"),
+        pytest.param(looked(0.2, at=CUT.began_at - 0.01), id="another one before the cut"),
+        pytest.param(looked(0.408, backoff=1), id="backed off already"),
+    ],
+)
+def test_a_prediction_that_failed_of_the_right_rto_stays_refuted(seen: SocketSample) -> None:
+    assert judge(judged(died_late(samples=(seen,)))) is Outcome.REFUTED
+
+
+def test_another_rto_spoils_no_prediction_that_held() -> None:
+    found = made_findings(client=made_client(samples=(looked(0.2),)))
+    assert judge(judged(found)) is Outcome.CONFIRMED
 
 
 def test_a_busy_machine_spoils_no_prediction_that_held() -> None:
