@@ -97,6 +97,11 @@ def probe_timer(record: Record) -> WindowProbeTimer:
     return window_probe_timer(situation)
 
 
+def heard(at: float, window: tuple[float, float]) -> bool:
+    """Whether what a program heard at this instant left in the window: it may be ``PROMPT_S`` later."""
+    return window[0] <= at <= window[1] + PROMPT_S
+
+
 def within(at: float, window: tuple[float, float], slack: float = 0.01) -> bool:
     """Whether the instant lies in the window, give or take what a capture's stamp may be off by."""
     return window[0] - slack <= at <= window[1] + slack

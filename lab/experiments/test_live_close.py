@@ -25,7 +25,7 @@ import pytest
 
 from lab.core.fault import Cut, Placement
 from lab.core.timerwheel import granularity
-from lab.experiments.common import LINUX, PROMPT_S, both_families, next_copy, probe_timer, within
+from lab.experiments.common import LINUX, PROMPT_S, both_families, heard, next_copy, probe_timer
 from lab.experiments.programs import said
 from lab.report.record import Outcome, Record
 from lab.report.timeline import read_timeline
@@ -76,7 +76,7 @@ def own_output(spec: RunSpec) -> list[Any]:
 @pytest.mark.parametrize("spec", [*both_families(QUEUED, "queued"), *both_families(WHEN_BACK, "when-back")])
 def test_behind_a_router_it_comes_with_the_next_copy(spec: RunSpec, record: Record, folder: Path) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
-    assert within(detached(folder) - PROMPT_S / 2, next_copy(record), PROMPT_S / 2), spec.client.argv
+    assert heard(detached(folder), next_copy(record)), spec.client.argv
 
 
 @pytest.mark.parametrize("spec", own_output(QUEUED))
@@ -86,7 +86,7 @@ def test_in_the_own_output_a_queued_close_comes_with_the_next_probe(
     """INVALID by design, as every run whose rule no capture sees."""
     assert record.outcome is Outcome.INVALID, spec.placement
     assert record.observation.client.copies == 0
-    assert within(detached(folder) - PROMPT_S / 2, next_probe(record, folder), PROMPT_S / 2)
+    assert heard(detached(folder), next_probe(record, folder))
 
 
 @pytest.mark.parametrize("spec", own_output(WHEN_BACK))

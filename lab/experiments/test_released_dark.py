@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from lab.core.prediction import State
-from lab.experiments.common import FAST, PROMPT_S, each_in_both, next_copy, sysctls, within
+from lab.experiments.common import FAST, PROMPT_S, each_in_both, heard, next_copy, sysctls, within
 from lab.experiments.programs import lines, orphans, said, states
 from lab.live.lifecycle import LAB, PUBLISHED
 from lab.live.lifecycle.endpoints import ENDPOINTS
@@ -37,7 +37,6 @@ from lab.study.commands import PORT, Modules
 RELEASE_S = 0.05
 SAMPLED_S = 0.5
 """How late a socket's state may be seen: two of the sampler's longest waits."""
-
 
 COUNT_S = 0.5
 """How long before its end a run asks the server."""
@@ -99,7 +98,7 @@ def test_healed_in_time_the_server_has_the_close_with_the_next_copy(
 ) -> None:
     assert record.outcome is Outcome.CONFIRMED, record.reason
     (detached,) = said(folder, "server", "detach", how="close frame")
-    assert within(detached - PROMPT_S / 2, next_copy(record), PROMPT_S / 2), spec.name
+    assert heard(detached, next_copy(record)), spec.name
     assert counted(folder)[0] == 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.experiments.programs import lines, said, states
+from lab.experiments.programs import lines, orphans, said, states
 
 CUT_AT = 100.0
 
@@ -17,6 +17,7 @@ def folder(tmp_path: Path) -> Path:
         (99.0, "client", "socket-sample", {"state": "ESTABLISHED"}),
         (CUT_AT, "router", "cut", {}),
         (102.0, "client", "socket-sample", {"state": "FIN_WAIT1"}),
+        (102.2, "client", "socket-sample", {"state": "FIN_WAIT1", "orphan": True}),
         (102.5, "server", "socket-sample", {"state": "ESTABLISHED"}),
     ]
     (tmp_path / "timeline.jsonl").write_text(
@@ -41,4 +42,9 @@ def test_events_are_told_from_the_cut_and_by_what_else_they_say(folder: Path) ->
 
 
 def test_states_are_those_of_one_end_after_the_cut(folder: Path) -> None:
-    assert states(folder) == [(2.0, "FIN_WAIT1")]
+    assert states(folder) == [(2.0, "FIN_WAIT1"), (pytest.approx(2.2), "FIN_WAIT1")]
+
+
+def test_an_orphan_is_a_socket_that_was_seen_without_its_program(folder: Path) -> None:
+    assert orphans(folder) == pytest.approx([2.2])
+    assert orphans(folder, "server") == []
