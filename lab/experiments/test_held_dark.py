@@ -78,7 +78,7 @@ def test_held_and_idle_nobody_is_ever_told(spec: RunSpec, record: Record, folder
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.first_lost_s is None, spec.name
     assert (
-        said(folder, "client", "told") == said(folder, "server", "detach") == []
+        said(folder, "client", "told") == said(folder, "client", "finished") == said(folder, "server", "detach") == []
     )
     assert {state for _, state in states(folder)} == {"ESTABLISHED"}
     assert counted(folder) == (1, {"attached"})
@@ -108,7 +108,7 @@ def test_a_close_waits_for_its_answer_and_leaves_an_orphan_and_a_resume_is_refus
     assert within(orphans(folder)[0] - asked, (ANSWER_S, ANSWER_S + SAMPLED_S))
     if spec.name == "closing":
         assert within(said(folder, "client", "closed")[0] - asked, (ANSWER_S, ANSWER_S + PROMPT_S))
-        assert said(folder, "client", "told") == []
+        assert said(folder, "client", "told") == said(folder, "client", "finished") == []
     else:
         (failed,) = lines(folder, "client", "failed", kind="SetupRefused")
         shortest_s, longest_s = DEFAULT.refusal_s

@@ -2,7 +2,7 @@
 
 ``{"url": ADDRESS, "watch": true}``; with ``watch`` its connections have a watchdog. It connects and reads; each line on
 standard input is what it does next: ``send``, ``close`` or ``resume``. It says when that was done, or how it failed,
-and what its reader is told.
+and what its reader is told: an error, or an end, to which responses that somebody holds never come.
 """
 
 import asyncio
@@ -58,6 +58,8 @@ async def _read(session: LiveSession) -> None:
             pass
     except SessionError as error:
         say("told", kind=type(error).__name__, error=error.message)
+    else:
+        say("finished")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A program that lets go of a session and goes on: ``python -m lab.live.lifecycle.releaser JSON``.
 
 ``{"variant": NAME, "url": ADDRESS}``. It connects, waits for a line on standard input, and drops its session; the
-responses it keeps, and reads them to their end. It stays until its input ends, as an application does that forgot a
-session and has other things to do.
+responses it keeps, reads them, and says whether they came to a normal end or to an error. It stays until its input
+ends, as an application does that forgot a session and has other things to do.
 """
 
 import asyncio
@@ -46,7 +46,8 @@ async def _read(responses: Stream[ServerMessage]) -> None:
             pass
     except SessionError as error:
         say("failed", error=error.message)
-    say("finished")
+    else:
+        say("finished")
 
 
 if __name__ == "__main__":

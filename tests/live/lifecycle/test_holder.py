@@ -3,10 +3,12 @@
 import asyncio
 import json
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from lab.live.lifecycle import ClosedHere, LiveSession, Setup
+from lab.live.lifecycle.holder import _read
 from tests.live.lifecycle.scenes import noting
 
 DEADLINE_S = 20.0
@@ -38,3 +40,20 @@ def test_it_does_what_it_is_told_and_says_what_came_of_it(watch: bool) -> None:
             assert program.returncode == 0
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("failed", "said"), [(False, "finished"), (True, "told")])
+def test_whatever_its_reader_comes_to_is_said(failed: bool, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An end that nobody tells of would look like responses that stay open."""
+    session = LiveSession(_never, Setup("m"))
+    if failed:
+        session.responses.fail(lambda: ClosedHere("closed here"))
+    else:
+        session.responses.finish()
+    asyncio.run(_read(session))
+
+    assert json.loads(capsys.readouterr().out)["event"] == said
+
+
+def _never() -> NoReturn:
+    raise AssertionError("it does not connect")

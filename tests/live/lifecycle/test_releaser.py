@@ -6,8 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from lab.live.lifecycle import LAB, PUBLISHED
+from lab.live.protocol import wire
+from lab.live.protocol.messages import ServerMessage, SetupComplete
 from tests.live.lifecycle.scenes import noting
 
 DEADLINE_S = 20.0
@@ -31,6 +34,25 @@ async def heard(program: asyncio.subprocess.Process) -> str:
     assert program.stdout is not None
     event: str = json.loads(await program.stdout.readline())["event"]
     return event
+
+
+def test_responses_that_end_in_an_error_have_not_finished() -> None:
+    """Who looks for a normal end would take them for one."""
+
+    async def refuse(connection: ServerConnection) -> None:
+        await connection.recv()
+        await connection.send(wire.encode(ServerMessage(setup_complete=SetupComplete())))
+        await connection.close(1011)
+
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S), serve(refuse, "127.0.0.1", 0) as server:
+            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+            program = await started(url, LAB.name)
+            assert await heard(program) == "failed"
+            out, _ = await program.communicate(b"")
+            assert out == b""
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(("variant", "code"), [(LAB.name, 1000), (PUBLISHED.name, 1006)])
