@@ -59,7 +59,7 @@ class RulesRow:
 
     old_call: str
     """What became of a result for a call of the former connection: accepted, when the model spoke of it; ignored, when
-    the server said that it dropped it; neither."""
+    the server said that it dropped it; neither, also where the connection ended at it."""
 
     ok: bool
     """As its profile and its path have it."""
@@ -171,7 +171,7 @@ async def _became(session: LiveSession, server: Server) -> str:
             if any(event == Audit.OLD_RESULT for event, _ in server.book.notes):
                 return IGNORED
             if speech.done():
-                return ACCEPTED
+                return ACCEPTED if speech.exception() is None and speech.result() else NEITHER
             await asyncio.sleep(LOOK_S)
         return NEITHER
     finally:
@@ -179,7 +179,9 @@ async def _became(session: LiveSession, server: Server) -> str:
         await asyncio.gather(speech, return_exceptions=True)
 
 
-async def _speech(session: LiveSession) -> None:
+async def _speech(session: LiveSession) -> bool:
+    """Whether the model speaks before the responses end."""
     async for message in session.responses:
         if message.server_content is not None and message.server_content.model_turn is not None:
-            return
+            return True
+    return False

@@ -1,6 +1,10 @@
 import asyncio
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from lab.live.lifecycle import LiveSession
 from lab.live.session.profile import Handles, OldCall
 from lab.study.lifecycle import rules
 from lab.study.lifecycle.rules import RulesRow
@@ -35,6 +39,31 @@ def test_a_server_that_does_something_else_is_wrong() -> None:
     assert not rules.as_predicted(served, without=1, old_call="accepted")
     assert not rules.as_predicted(served, without=0, old_call="ignored")
     assert not rules.as_predicted(QUICK, without=0, old_call="neither")
+
+
+def answering(answer: Any, monkeypatch: pytest.MonkeyPatch) -> RulesRow:
+    """What is found where a session answers the call of its former connection in this way."""
+    monkeypatch.setattr(LiveSession, "send_tool_responses", answer)
+    (found,) = asyncio.run(rules.rows([QUICK]))
+    return found
+
+
+def test_a_connection_that_ends_at_the_late_result_has_not_accepted_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def abort(session: LiveSession, _: object) -> None:
+        session._service._socket._wire._connection.transport.abort()  # type: ignore[union-attr]
+
+    found = answering(abort, monkeypatch)
+
+    assert (found.old_call, found.ok) == ("neither", False)
+
+
+def test_a_model_that_was_told_nothing_does_not_speak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what it says by itself would pass for its word on the result."""
+
+    async def say_nothing(_: LiveSession, __: object) -> None:
+        monkeypatch.setattr(rules, "STEP_S", 1.0)
+
+    assert answering(say_nothing, monkeypatch).old_call == "neither"
 
 
 def test_a_row_is_plain_data() -> None:
