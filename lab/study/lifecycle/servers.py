@@ -25,6 +25,9 @@ HOST = "127.0.0.1"
 START_S = 10.0
 ANSWER_S = 5.0
 
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Asks nobody else, whatever proxy the environment names for http."""
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -79,7 +82,7 @@ class Server:
     def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://{HOST}:{self.status_port}{path}", data)
-        with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # noqa: S310 - http, loopback
+        with _DIRECT.open(request, timeout=ANSWER_S) as answer:
             return json.load(answer)
 
 

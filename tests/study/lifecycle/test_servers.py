@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import socket
 import threading
+import urllib.request
 from dataclasses import replace
 
 import pytest
@@ -55,6 +57,19 @@ def test_a_lapse_hurries_the_servers_time() -> None:
                         return
 
     asyncio.run(scenario())
+
+
+def test_a_server_is_asked_itself_whatever_proxy_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:  # nobody listens there
+        taken.bind((servers.HOST, 0))
+        monkeypatch.setenv("http_proxy", f"http://{servers.HOST}:{taken.getsockname()[1]}")
+        urllib.request.install_opener(None)  # the one that there is may be of another environment
+
+        async def scenario() -> None:
+            async with servers.running([HURRIED]) as up:
+                assert (await asyncio.to_thread(up[0].count)).counted == 0
+
+        asyncio.run(scenario())
 
 
 def test_a_server_that_cannot_listen_is_told_of_at_once_by_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
