@@ -75,7 +75,7 @@ class LiveSession:
             ConnectionLost: the connection ended before an answer.
             ClosedHere: it was closed or released meanwhile.
             SessionError: it is connected.
-            OSError: nobody listens.
+            OSError: nobody listens, or the server's certificate is not trusted.
             UsageError: the URL is none of a WebSocket.
         """
         return self._service.connect(self._setup)

@@ -86,6 +86,8 @@ class WebSocketWire:
                 compression=None,
                 **options,
             )
+        except tls.SSLCertVerificationError:
+            raise  # a ValueError as well
         except (InvalidURI, ValueError) as error:  # a port or a host that cannot be comes as the latter
             why = error.msg if isinstance(error, InvalidURI) else str(error)
             answer = None if self._connection is None else self._connection.response
@@ -136,11 +138,11 @@ class WebSocketWire:
         connection = self._connection
         if connection is None or connection.said.done():
             return
-        said, closing = connection.said, asyncio.ensure_future(connection.close(code, reason))
+        said, saying = connection.said, asyncio.ensure_future(connection.close(code, reason))
         try:
-            await asyncio.wait({said, closing}, timeout=ANSWER_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({said, saying}, timeout=ANSWER_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            closing.cancel()
+            saying.cancel()
             if not said.done():
                 connection.transport.abort()
         if not said.done():

@@ -12,7 +12,7 @@ class Wire(Protocol):
 
         Raises:
             WireEnded: the connection ended during its handshake.
-            OSError: there is nobody.
+            OSError: there is nobody, or nobody who is trusted.
         """
 
     async def receive(self) -> str | bytes:

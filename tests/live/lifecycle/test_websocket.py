@@ -19,7 +19,16 @@ from websockets.server import ServerProtocol
 from lab.core.errors import UsageError
 from lab.live.client import tap
 from lab.live.lifecycle import LAB, LiveSession, websocket
-from lab.live.lifecycle.endings import ABNORMAL, ClosedByServer, Closure, Party, SetupRefused, WireEnded, told
+from lab.live.lifecycle.endings import (
+    ABNORMAL,
+    ClosedByServer,
+    Closure,
+    NotConnected,
+    Party,
+    SetupRefused,
+    WireEnded,
+    told,
+)
 from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
 from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.websocket import WebSocketWire
@@ -400,6 +409,18 @@ def test_nobody_listens_is_an_error_of_the_system() -> None:
             taken.bind(("127.0.0.1", 0))
             with pytest.raises(ConnectionRefusedError):
                 await WebSocketWire(f"ws://127.0.0.1:{taken.getsockname()[1]}").open()
+
+    asyncio.run(scenario())
+
+
+def test_a_certificate_that_is_not_trusted_is_an_error_of_the_system_and_not_of_the_url(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with noting(server_context(authority(tmp_path))) as (url, _):
+            session = LiveSession(lambda: WebSocketWire(url, ssl=ssl.create_default_context()), Setup("m"))
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await session.connect()
+            with pytest.raises(NotConnected, match="certificate verify failed"):
+                await session.send_text("hello")
 
     asyncio.run(scenario())
 
