@@ -193,10 +193,10 @@ class Service:
                 self._take(wire.parse_server(data))
         except SessionError as error:
             closure = endings.closure_of(error)
-            self._break(socket, closure, lambda: socket.error(closure))
+            self._break(socket, lambda: socket.error(closure))
         except wire.ProtocolError as error:
             what = f"What the server sent is not the protocol: {error}"
-            self._break(socket, Closure(Party.US, closing.INVALID_ARGUMENT.code), lambda: SessionError(what))
+            self._break(socket, lambda: SessionError(what))
 
     def _take(self, message: ServerMessage) -> None:
         update = message.session_resumption_update
@@ -204,11 +204,11 @@ class Service:
             self.handle = update.new_handle
         self.responses.put(message)
 
-    def _break(self, socket: LiveSocket, closure: Closure, error: Callable[[], Exception]) -> None:
-        """Tell the reader, and end what is left of the connection."""
+    def _break(self, socket: LiveSocket, error: Callable[[], SessionError]) -> None:
+        """Tell who reads and who sends, and end what is left of the connection."""
         self.responses.fail(error)
         if self._socket is socket:
-            self._socket, self._reason = None, partial(endings.told, closure)
+            self._socket, self._reason = None, error
             self._shutting = self._start(self._shut(socket))
 
     async def _shut(self, socket: LiveSocket) -> None:

@@ -113,14 +113,15 @@ def test_the_latest_name_is_the_one_to_resume_by() -> None:
     play(scene)
 
 
-def test_what_is_no_message_ends_the_session_with_the_reason() -> None:
+def test_what_is_no_message_ends_the_session_and_who_reads_and_who_sends_is_told_why() -> None:
     async def scene() -> None:
         told = Told(READY, b'{"serverContent": 7}')
         session = made(LAB, told)
         await session.connect()
         await anext(session.responses)
-        with pytest.raises(SessionError, match="not the protocol"):
-            await anext(session.responses)
+        for waiting in (anext(session.responses), session.send_text("hello")):
+            with pytest.raises(SessionError, match="not the protocol"):
+                await waiting
 
         assert session.is_closed
         await session.close()
