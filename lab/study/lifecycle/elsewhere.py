@@ -93,15 +93,17 @@ async def exits(stages: Sequence[Stage]) -> list[Left]:
         async with asyncio.timeout(SEEN_S):
             line = await program.stdout.readline()
         if not line:
-            raise InvalidRun("The program that is to end with open sessions did not connect.")
+            async with asyncio.timeout(SEEN_S):
+                _, wrong = await program.communicate()
+            raise InvalidRun(f"The program that is to end with open sessions did not connect: {_first_words(wrong)}")
         ports = json.loads(line)["ports"]
         lives = [await stage.seen([Attempt(port, began)]) for stage, port in zip(stages, ports, strict=True)]
         at = time.monotonic()
         async with asyncio.timeout(SEEN_S):
             _, wrong = await program.communicate(b"end\n")
         if program.returncode != 0:
-            said = _first_words(wrong.decode(errors="replace"))
-            raise InvalidRun(f"The program that was to end with open sessions ended with {program.returncode}: {said}")
+            said = f"ended with {program.returncode}: {_first_words(wrong)}"
+            raise InvalidRun(f"The program that was to end with open sessions {said}")
     finally:
         with contextlib.suppress(ProcessLookupError):
             program.kill()
@@ -109,7 +111,9 @@ async def exits(stages: Sequence[Stage]) -> list[Left]:
     return [Left(life, at) for life in lives]
 
 
-def _first_words(said: str) -> str:
+def _first_words(said: bytes) -> str:
     """What a program said first; of a traceback, its error."""
-    lines = (line for line in said.splitlines() if line.strip() and not line.startswith((" ", "Traceback ")))
-    return next(lines, "")
+    lines = said.decode(errors="replace").splitlines()
+    return next(
+        (line for line in lines if line.strip() and not line.startswith((" ", "Traceback "))), "it says nothing"
+    )

@@ -35,9 +35,10 @@ def test_the_time_of_an_exit_begins_before_the_interpreters_end() -> None:
     [
         (CRASHES, "ended with 1: no such thing$"),
         (RAISES, "ended with 1: OSError: no room$"),
-        (NEVER, "did not connect"),
+        (NEVER, "did not connect: not today$"),
+        ("pass", "did not connect: it says nothing$"),
     ],
-    ids=["at its end", "at its end, with a traceback", "at once"],
+    ids=["at its end", "at its end, with a traceback", "at once", "at once, without a word"],
 )
 def test_a_program_that_fails_is_an_invalid_run(program: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its crash would pass for the fastest end of all."""
