@@ -6,8 +6,9 @@ tasks is one of the orders here; a run takes microseconds, and can be repeated.
 
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+Result = TypeVar("Result")
 Program = Coroutine[Any, None, None]
 Choose = Callable[[Sequence[str]], str]
 """Which of the programs that can go on does."""
@@ -73,7 +74,7 @@ def prefer(favourite: str) -> Choose:
     return lambda able: favourite if favourite in able else able[0]
 
 
-def every_order(run: Callable[[Choose], object]) -> Iterator[object]:
+def every_order(run: Callable[[Choose], Result]) -> Iterator[Result]:
     """What a run gives, once for each order of its steps.
 
     Args:

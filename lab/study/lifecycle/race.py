@@ -8,9 +8,10 @@ Source: firebase-ios-sdk pull request 17045, where the race was found by reading
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from lab.live.lifecycle.endings import ABNORMAL, ClosedByServer, ClosedHere, Closure, Party, SessionError, WireEnded
 from lab.live.lifecycle.socket import LiveSocket
@@ -139,12 +140,8 @@ def rows(variants: Iterable[Variant] = VARIANTS.values(), *, runs: int = RUNS, s
             _row(variant, RECEIVE_FIRST, [once(variant, prefer(RECEIVE))]),
             _row(variant, CLOSE_FIRST_SESSION, [session_race.run(variant, receive_first=False)]),
             _row(variant, RECEIVE_FIRST_SESSION, [session_race.run(variant, receive_first=True)]),
-            _row(variant, EVERY, _every(lambda choose, v=variant: once(v, choose))),  # type: ignore[misc]
-            _row(
-                variant,
-                EVERY_WITH_SERVER,
-                _every(lambda choose, v=variant: once(v, choose, server_code=1011)),  # type: ignore[misc]
-            ),
+            _row(variant, EVERY, list(every_order(partial(once, variant)))),
+            _row(variant, EVERY_WITH_SERVER, list(every_order(partial(once, variant, server_code=1011)))),
             _row(variant, AT_RANDOM, _at_random(variant, runs, seed)),
         ]
     return found
@@ -153,10 +150,6 @@ def rows(variants: Iterable[Variant] = VARIANTS.values(), *, runs: int = RUNS, s
 def as_json(found: Iterable[RaceRow]) -> list[dict[str, Any]]:
     """Rows as the contract has them."""
     return [asdict(row) for row in found]
-
-
-def _every(run: Callable[[Choose], Outcome]) -> list[Outcome]:
-    return [cast("Outcome", outcome) for outcome in every_order(run)]
 
 
 def _at_random(variant: Variant, runs: int, seed: int) -> list[Outcome]:

@@ -53,9 +53,7 @@ def test_the_shares_that_are_predicted_of_random_races_are_those_of_all_orders(v
             found = once(variant, noting, own_code=own, server_code=server)
             return chance, found
 
-        for one in every_order(weighed):
-            assert isinstance(one, tuple)
-            chance, outcome = one
+        for chance, outcome in every_order(weighed):
             rights = (outcome.reader_right, outcome.recorded_first, outcome.sends_right)
             total = [share + chance * right / len(drawn) for share, right in zip(total, rights, strict=True)]
 
