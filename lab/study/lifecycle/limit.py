@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lab.core.errors import InvalidRun
 from lab.live.lifecycle import VARIANTS, LiveSession, Variant
 from lab.live.lifecycle.endings import SessionError
 from lab.live.lifecycle.endpoints import ENDPOINTS, Endpoint
@@ -54,6 +55,9 @@ async def rows(
         variants: Whose sessions.
         endpoints: Whose servers.
         attempts: How many sessions each opens, unless it is refused.
+
+    Raises:
+        InvalidRun: what refused a session was not the limit.
     """
     wanted = list(endpoints)
     found = []
@@ -84,6 +88,10 @@ async def _row(server: Server, variant: Variant, attempts: int) -> LimitRow:
     count = await asyncio.to_thread(server.count)
     for service in leaked:
         await service.close()
+    if count.turned_away != (refused_at is not None):
+        raise InvalidRun(
+            f"{server.endpoint.name}'s limit refused {count.turned_away} sessions; who asked: {told or 'none'}"
+        )
     limit = server.endpoint.server.concurrent_limit
     return LimitRow(
         variant.name, server.endpoint.name, limit, attempts, refused_at, told, count.counted, refused_at is None

@@ -1,9 +1,11 @@
 import asyncio
 import functools
+from collections.abc import Awaitable
 
 import pytest
 
-from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, Variant
+from lab.core.errors import InvalidRun
+from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED, LiveSession, UnexpectedClosure, Variant
 from lab.study.lifecycle import limit
 from lab.study.lifecycle.limit import LimitRow
 from tests.study.lifecycle.scenes import HURRIED
@@ -28,6 +30,23 @@ def test_released_sessions_are_never_in_each_others_way(variant: Variant) -> Non
 
     assert (found.refused_at, found.ok) == (None, True)
     assert found.counted <= 1
+
+
+def test_a_refusal_that_is_not_the_limits_is_an_invalid_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client is told the same of it."""
+    connect = LiveSession.connect
+
+    def refused(session: LiveSession) -> Awaitable[None]:
+        async def refuse() -> None:
+            raise UnexpectedClosure("The WebSocket closed unexpectedly, code 1011.")
+
+        opened.append(session)
+        return refuse() if len(opened) == 4 else connect(session)
+
+    opened: list[LiveSession] = []
+    monkeypatch.setattr(LiveSession, "connect", refused)
+    with pytest.raises(InvalidRun, match="limit refused 0 sessions; who asked: UnexpectedClosure"):
+        asyncio.run(limit.rows([PUBLISHED], [HURRIED], attempts=5))
 
 
 def test_a_row_is_plain_data() -> None:
