@@ -10,7 +10,7 @@ from lab.cli.app import app
 from lab.cli.lifecycle_legends import TAKES
 from lab.cli.lifecycle_tables import verdict
 from lab.cli.live_lifecycle import as_json
-from tests.cli.test_live_lifecycle import EVERY_HOST, TABLES, text
+from tests.cli.scenes import EVERY_HOST, TABLES, text
 
 PAGE = (Path(__file__).parents[2] / "docs/lifecycle.md").read_text(encoding="utf-8")
 (EXCERPT,) = re.findall(r"```text\n\$ lab live lifecycle\n(.*?)```", PAGE, re.DOTALL)
