@@ -35,10 +35,11 @@ LEAKS: Words = (
         without close. Each time is the slowest of all servers. The bar is the connection as its server sees it, from
         being left to its end (x), on a logarithmic axis; > is open when the watch of {WITHIN_S:g} s is over. server,
         socket, reader: until the server saw the end, until the client's kernel was done with the socket, until whoever
-        reads the responses came to a normal end. open: not within the watch (after close the responses stay open, for
-        a resume); -: gone with its process. "{_SILENCE_S + 4:g} s, its limit": nobody closed, and the server did at its
-        limit of silence, {_SILENCE_S:g} s. Those are seconds of its own time: after the watch it runs {LAPSE:g} times
-        faster, as a time lapse. Where the event loop stands still nobody answers that close, and it is not awaited.
+        reads the responses came to a normal end. open: not within the watch (after close the responses stay open, for a
+        resume); error: told one in place of it; -: gone with its process. "{_SILENCE_S + 4:g} s, its limit": nobody
+        closed, and the server did at its limit of silence, {_SILENCE_S:g} s. Those are seconds of its own time: after
+        the watch it runs {LAPSE:g} times faster, as a time lapse. Where the event loop stands still nobody answers that
+        close, and it is not awaited.
     """),
 )
 

@@ -92,9 +92,7 @@ def _leaks(tables: "Tables") -> Grid:
             slowest = max(rows, key=_ended_s)
             ended = None if math.isinf(_ended_s(slowest)) else _ended_s(slowest)
             socket = _slowest([row.socket_over_in_s for row in rows])
-            streams = [row for row in rows if row.stream_finished is not None]
-            reader = _slowest([row.stream_ended_in_s for row in streams]) if streams else "-"
-            grid.add(variant, timeline(ended), _after(slowest), socket, reader, ok=_all_ok(rows))
+            grid.add(variant, timeline(ended), _after(slowest), socket, _reader(rows), ok=_all_ok(rows))
     return grid
 
 
@@ -143,6 +141,14 @@ def _slowest(times: Sequence[float | None]) -> str:
     """The longest of them; open where one has not come."""
     came = [time for time in times if time is not None]
     return f"{max(came):.2f} s" if len(came) == len(times) else "open"
+
+
+def _reader(rows: Sequence["LeakRow"]) -> str:
+    """When the last reader came to its end."""
+    if any(row.stream_failed for row in rows):
+        return "error"
+    times = [row.stream_ended_in_s for row in rows if row.stream_finished is not None]
+    return _slowest(times) if times else "-"
 
 
 def _repeated(tables: "Tables") -> Grid:

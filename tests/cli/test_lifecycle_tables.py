@@ -101,6 +101,14 @@ def test_each_witness_has_its_time_and_what_stays_is_open() -> None:
     assert line(ways.RELEASED, PUBLISHED.name) == "480 s, its limit open open"
 
 
+def test_a_reader_that_was_told_an_error_is_not_one_that_waits() -> None:
+    leaks = [replace(row, stream_failed=row.path == ways.CLOSED) for row in TABLES.leaks]
+    out = text(replace(TABLES, leaks=leaks), HOSTS, 200).splitlines()
+    at = out.index(ways.CLOSED)
+
+    assert [row.split()[-1] for row in out[at + 1 : at + 4]] == ["error"] * len(VARIANTS)
+
+
 def test_what_sessions_said_of_being_closed_is_printed_step_by_step() -> None:
     (said,) = [row for row in text(TABLES, HOSTS, 200).splitlines() if ways.RESUMED in row and "then yes" in row]
 

@@ -53,6 +53,9 @@ class LeakRow:
     stream_finished: bool | None
     """A reader came to its normal end; None where the stream was gone with its process."""
 
+    stream_failed: bool | None
+    """The reader was told an error, which is no end of a session that is left, nor of one that is closed."""
+
     stream_ended_in_s: float | None
     is_closed: list[bool]
     """What the session said after each step, connected, closed, resumed; the last of them just before it was left."""
@@ -134,6 +137,9 @@ async def repeated(variant: Variant, endpoint: Endpoint, runs: int = 100) -> Rep
         variant: Whose.
         endpoint: Whose server.
         runs: How many.
+
+    Raises:
+        InvalidRun: as ``rows``.
     """
     async with servers.running([endpoint], concurrent_limit="none") as up:
         stage = Stage(up[0], variant)
@@ -219,6 +225,7 @@ def _row(trial: Trial) -> LeakRow:
         _in_time(closed_in_s),
         _says_goodbye(trial),
         _in_time(socket_over_in_s),
+        not trial.failed,
         trial.finished is None or (trial.finished is False if stays_open else _in_time(stream_ended_in_s)),
         not trial.kept or trial.path in ways.HELD,
         left.said == ways.SAID[trial.path],
@@ -231,6 +238,7 @@ def _row(trial: Trial) -> LeakRow:
         life.how if by_itself else "",
         None if trial.limit_s is None else round(trial.limit_s),
         trial.finished,
+        trial.failed,
         _rounded(stream_ended_in_s),
         left.said,
         trial.kept,

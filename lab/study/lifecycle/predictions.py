@@ -51,7 +51,8 @@ def leaks_as_predicted(row: LeakRow) -> bool:
         return row.ok
     limit_s = ENDPOINTS[row.profile].server.silence_close_s
     by_server = row.server_limit_s is not None and limit_s - EARLY_S < row.server_limit_s < limit_s + LATE_S
-    kept = (row.closed_in_s, row.stream_finished, row.service_kept, row.socket) == (None, False, True, "established")
+    reader_waits = (row.stream_finished, row.stream_failed) == (False, False)
+    kept = (row.closed_in_s, row.service_kept, row.socket) == (None, True, "established") and reader_waits
     return not row.ok and kept and row.is_closed == ways.SAID[row.path] and by_server is (row.path not in ways.SILENT)
 
 

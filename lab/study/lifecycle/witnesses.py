@@ -63,6 +63,11 @@ class Trial:
         """Whether it did; None where there is no stream any more."""
         return None if self.left.reading is None else self.left.reading.ended_at is not None
 
+    @property
+    def failed(self) -> bool | None:
+        """Whether the reader was told an error; None where there is no stream any more."""
+        return None if self.left.reading is None else self.left.reading.failed
+
     def after(self, at: float | None) -> float | None:
         """Seconds from its being left.
 
@@ -176,6 +181,6 @@ def _ask(kernel: SocketTable, trials: Sequence[Trial]) -> None:
 
 async def _read_there(reading: Reading) -> None:
     """Read what its own event loop does not: nobody can wait for it, and at its end nobody has to."""
-    while not reading.responses.finished:
+    while not reading.responses.finished and reading.responses.error is None:
         await asyncio.sleep(LOOK_S)
     await reading.read()

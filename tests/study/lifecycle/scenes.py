@@ -37,6 +37,7 @@ def leak(variant: str, profile: str, path: str) -> LeakRow:
         how="close frame" if closes_it else "",
         server_limit_s=None if closes_it or path in ways.SILENT else limit_s,
         stream_finished=None if path == ways.EXIT else not stays,
+        stream_failed=None if path == ways.EXIT else False,
         stream_ended_in_s=None if path == ways.EXIT or stays else 0.03,
         is_closed=ways.SAID[path],
         service_kept=None if path == ways.EXIT else path in ways.HELD or not closes_it,

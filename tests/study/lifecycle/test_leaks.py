@@ -10,7 +10,8 @@ from typing import cast
 import pytest
 
 from lab.core.errors import InvalidRun
-from lab.live.lifecycle import LAB, PUBLISHED, LiveSession, Variant
+from lab.live.lifecycle import LAB, PUBLISHED, ClosedHere, LiveSession, Variant
+from lab.live.lifecycle.service import Service
 from lab.live.lifecycle.stream import Stream
 from lab.study.lifecycle import leaks, ways
 from lab.study.lifecycle.book import Life
@@ -195,6 +196,22 @@ def test_a_client_that_says_goodbye_and_keeps_its_socket_is_no_end(monkeypatch: 
     assert (row.socket, row.socket_over_in_s) == ("close_wait", None)
 
 
+def test_a_reader_that_is_told_an_error_at_a_close_has_no_stream_that_stays_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it has not come to its end either."""
+    close = Service.close
+
+    async def failing(service: Service) -> None:
+        service.responses.fail(lambda: ClosedHere("closed here"))
+        await close(service)
+
+    monkeypatch.setattr(Service, "close", failing)
+    (row,) = measured(LAB, ways.CLOSED)
+
+    assert (row.stream_finished, row.stream_failed, row.ok) == (False, True, False)
+
+
 def seen(path: str = ways.RELEASED) -> Trial:
     """Everything as it is to be, half a second after the release."""
     stage = SimpleNamespace(variant=LAB, server=SimpleNamespace(endpoint=HURRIED))
@@ -220,6 +237,7 @@ def test_what_every_witness_saw_in_time_is_right() -> None:
         lambda trial: setattr(trial, "socket_over_at", None),
         lambda trial: setattr(trial.left.reading, "ended_at", 15.0),
         lambda trial: setattr(trial.left.reading, "ended_at", None),
+        lambda trial: setattr(trial.left.reading, "failed", True),
         lambda trial: setattr(trial, "kept", True),
         lambda trial: setattr(trial.left, "said", [True]),
     ],

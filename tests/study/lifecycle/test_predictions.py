@@ -31,6 +31,7 @@ def test_a_repair_that_does_not_hold_on_one_path_is_one(variant: Any, path: str)
         {"ok": True},
         {"closed_in_s": 0.2},
         {"stream_finished": True},
+        {"stream_failed": True},
         {"service_kept": False},
         {"socket": "time_wait"},
         {"is_closed": [True]},
