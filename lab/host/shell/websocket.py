@@ -82,8 +82,9 @@ class WebSocketTransport(Claim):
     async def flush(self) -> None:
         """See ``Transport``."""
         await self._written.wait()
-        if self._queue:
-            raise TransportClosed(self._closed or "")
+        # What is queued on one that stands came behind what this has waited for.
+        if self._queue and self._closed is not None:
+            raise TransportClosed(self._closed)
 
     async def receive(self) -> Message:
         """See ``Transport``."""
