@@ -113,13 +113,17 @@ class Job:
         Raises:
             SessionOver: it has ended.
             NotStarted: it is started already, or the job is shutting down.
+            AlreadyRegistered: its owner had registered it at the job's host; it is the job's from now on.
         """
         if session.ending is not None:
             raise SessionOver(session.name)
         commands = self._machine.started(session.name, session.room)
         self._sessions[session.name] = session
-        self._do(commands)
-        session.listen(self)
+        try:
+            self._do(commands)
+        finally:
+            # Behind its host, which has to tell its end before the job goes on.
+            session.listen(self)
 
     async def host_of(self, session: Session) -> SessionHost:
         """The host that a session is told by.

@@ -10,7 +10,7 @@ import pytest
 
 from lab.host.machine.commands import Audit, Note
 from lab.host.machine.job import NO_SIMULATION, NO_VERDICT, NOT_CLOSED
-from lab.host.machine.misuse import SessionOver
+from lab.host.machine.misuse import AlreadyRegistered, SessionOver
 from lab.host.machine.reasons import EndCause
 from lab.host.machine.states import JobState
 from lab.host.protocol.messages import CloseReason, ErrorTold, FinalizeSimulation, Request, SessionClosed, Verdict
@@ -198,6 +198,26 @@ def test_a_session_that_has_ended_is_not_started() -> None:
                 job.start_session(agent)
             assert job.host.session is None
             job.start_session(ScriptedAgent("s1", ROOM))
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_session_that_its_owner_had_registered_is_the_jobs_all_the_same(ends: bool) -> None:
+    """Its owner hears of that, and its end is waited for as of any other one."""
+
+    async def scenario() -> None:
+        async with working(session_end_timeout_s=10 * SOON_S) as (job, remote):
+            agent = ScriptedAgent("s1", ROOM)
+            job.host.register_session(agent)
+            with pytest.raises(AlreadyRegistered):
+                job.start_session(agent)
+            if ends:
+                agent.end(EndCause.JOB_SHUTDOWN)
+            job.shutdown()
+            async with asyncio.timeout(SOON_S):
+                await job.wait()
+            assert [body async for body in remote.events()] == [SessionClosed(CloseReason.JOB_SHUTDOWN)]
 
     play(scenario)
 
