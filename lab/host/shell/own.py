@@ -87,10 +87,12 @@ class OwnHost:
         except Exception as raised:
             self._failed(f"way to {self._session.room}", raised)
             raise
-        if self._ending is None:
+        # It may have ended, and tell that later.
+        ending = self._ending or self._session.ending
+        if ending is None:
             host.register_session(self._session)
         else:
-            host.register_ended(self._session, self._ending)
+            host.register_ended(self._session, ending)
         return host
 
     async def _way(self) -> Transport:

@@ -6,6 +6,9 @@ import pytest
 
 from lab.host.machine.commands import Audit, Note
 from lab.host.machine.host import DRAIN_S
+from lab.host.machine.reasons import EndCause, Ending
+from lab.host.machine.states import HostState
+from lab.host.protocol.messages import CloseReason, Event, SessionClosed
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.job import Job
 from lab.host.shell.own import Elsewhere
@@ -75,5 +78,35 @@ def test_a_way_whose_finder_cancels_itself_is_told_of_and_written_down() -> None
         assert [note.fields["what"] for note in notes if note.event is Audit.FAILED] == ["way to room-2"]
         job.shutdown()
         await job.wait()
+
+    assert play(scenario) == []
+
+
+class Lingering(ScriptedAgent):
+    """One that has ended a second before it tells that."""
+
+    async def close(self, cause: EndCause, error: str | None = None) -> None:
+        self._ending = ending = Ending(cause, error)
+        await asyncio.sleep(1.0)
+        self._each(lambda listener: listener.closed(self, ending))
+
+
+def test_a_session_that_has_ended_and_not_told_it_yet_when_its_host_is_made_is_told_of_by_that() -> None:
+    async def scenario() -> None:
+        far = Slow()
+
+        async def elsewhere(_room: str) -> Slow:
+            await asyncio.sleep(0.5)
+            return far
+
+        job = Job("room-1", Slow(), elsewhere=elsewhere)
+        there = Lingering("s2", "room-2")
+        job.start_session(there)
+        await asyncio.sleep(0)
+        job.shutdown()
+        host = await job.host_of(there)
+        await job.wait()
+        assert far.taken == [Event(SessionClosed(CloseReason.JOB_SHUTDOWN))]
+        assert host.state is HostState.CLOSED
 
     assert play(scenario) == []
