@@ -63,10 +63,13 @@ class Beside:
         return self._pidfd
 
     def wait(self) -> int:
-        """Wait for its end; gives its status. It is done with then."""
-        status = self._process.wait()
-        os.close(self._pidfd)
-        return status
+        """Wait for its end; gives its status. Children that it leaves behind go on until ``end``."""
+        if not self._has_group:
+            return self._process.wait()
+        # And leave it in the kernel's list, so that no other group can have its number meanwhile.
+        ended = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def shares_interrupt(self, stop: int) -> bool:
         """Whether an interrupt that was its end is this one's too, which may be a little later here.

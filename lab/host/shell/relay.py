@@ -66,6 +66,8 @@ class Joint:
 
         self._relay: Relay | None = None
         self._program: Beside | None = None
+        self._exited = False
+        """The program has ended; its children may be there."""
 
     def run(self) -> None:
         """Join the first two that come, and carry what they say until it is over.
@@ -85,7 +87,7 @@ class Joint:
 
     def _over(self) -> bool:
         joined = self._relay is not None and self._relay.over
-        return self._stopped or (joined and self._program is None)
+        return self._stopped or (joined and (self._program is None or self._exited))
 
     def _start(self) -> None:
         self._program = Beside(self._argv)
@@ -103,7 +105,7 @@ class Joint:
     def _watched(self) -> Iterator[tuple[int, int, Handler]]:
         if self._stop is not None:
             yield self._stop, select.POLLIN, self._on_stop
-        if self._program is not None:
+        if self._program is not None and not self._exited:
             yield self._program.fileno(), select.POLLIN, partial(self._on_exit, self._program)
         for side, listener in self._listeners.items():
             yield listener.fileno(), select.POLLIN, partial(self._accept, side, listener)
@@ -119,7 +121,7 @@ class Joint:
 
     def _on_exit(self, program: Beside, _mask: int) -> None:
         status = program.wait()
-        self._program = None
+        self._exited = True
         say("exited", status=status)
         if self._relay is None and not self._stopped and not self._is_interrupted(program):
             raise UsageError(f"The program has ended, with status {status}, before both a host and a remote were here.")

@@ -60,6 +60,20 @@ def test_the_programs_children_end_with_it(handler: str, end_s: float) -> None:
             os.close(pidfd)
 
 
+LEAVING = """sleep 600 <&- & echo '{"event": "beside", "pid": '$!'}'; read line; exit 3"""
+
+
+def test_children_that_the_program_left_behind_end_with_the_relay() -> None:
+    with running("sh", "-c", LEAVING) as process:
+        pidfd = os.pidfd_open(until_said(process, "beside")["pid"])
+        try:
+            process.communicate("go on\n", DEADLINE_S)
+            assert process.returncode == 2
+            assert select.select([pidfd], [], [], 0)[0]
+        finally:
+            os.close(pidfd)
+
+
 def test_the_program_beside_it_has_its_input_and_is_waited_for() -> None:
     with running(sys.executable, "-c", BESIDE.format(handler="SIG_DFL")) as process:
         ports = until_said(process, "listening")
