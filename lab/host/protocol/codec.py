@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as Wire
 
 from lab.host.protocol import messages as m
-from lab.host.protocol.errors import NoMessage
+from lab.host.protocol.errors import NoMessage, Unsayable
 from lab.host.protocol.schema import message_class
 
 OUTER: Mapping[str, type] = {
@@ -75,10 +75,13 @@ class Codec:
         """A message's octets, without a frame around them.
 
         Raises:
-            ValueError: an event that this side does not know.
+            Unsayable: it holds what the set, or what this side knows of it, does not.
         """
         outer = self._class()
-        _put(getattr(outer, _NAMES[type(message)]), message)
+        try:
+            _put(getattr(outer, _name(message)), message)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise Unsayable(str(error)) from error
         return outer.SerializeToString()
 
     def decode(self, data: bytes) -> m.Message:
@@ -113,7 +116,7 @@ def _put(wire: Wire, value: Any) -> None:
     wire.SetInParent()
     match value:
         case m.Event(body=None):
-            raise ValueError("An event that this side does not know cannot be sent.")
+            raise ValueError("an event that this side does not know")
         case m.Event(body=m.Unread(name=name)):
             getattr(wire, name).SetInParent()
         case m.Event(body=body):
@@ -130,12 +133,20 @@ def _put(wire: Wire, value: Any) -> None:
             _put_fields(wire, value)
 
 
+def _name(value: Any) -> str:
+    """The name that a value's kind has in the set."""
+    try:
+        return _NAMES[type(value)]
+    except KeyError:
+        raise ValueError(f"{type(value).__name__} is none of its values") from None
+
+
 def _put_chosen(wire: Wire, value: Any) -> None:
     if value is None:
         return
-    name = _NAMES[type(value)]
+    name = _name(value)
     if name not in wire.DESCRIPTOR.fields_by_name:
-        raise ValueError(f"This side's set does not have {name}.")
+        raise ValueError(f"this side's set does not have {name}")
     _put(getattr(wire, name), value)
 
 
@@ -159,7 +170,10 @@ def _set(wire: Wire, name: str, value: Any) -> None:
     if isinstance(value, str):
         # What an agent's code says may hold half a surrogate pair, which protobuf refuses.
         value = value.encode("utf-8", "replace").decode()
-    setattr(wire, name, int(value) if isinstance(value, IntEnum) else value)
+    try:
+        setattr(wire, name, int(value) if isinstance(value, IntEnum) else value)
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"{name} cannot be {value!r:.100}") from None
 
 
 def _event(wire: Wire) -> m.EventBody | None:

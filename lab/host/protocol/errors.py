@@ -6,6 +6,7 @@
      +- FrameTooLong                 fatal: where the next frame begins is not worth reading on for
      +- FrameTruncated               fatal: the stream ended in the midst of one
      +- NoMessage                    one frame's: the next one is read
+    Unsayable                    what was to be said is this side's own mistake
 """
 
 _HTTP = frozenset(int.from_bytes(word, "big") for word in (b"GET ", b"HTTP"))
@@ -79,3 +80,18 @@ class NoMessage(HostProtocolError):
 
     def __str__(self) -> str:
         return f"A frame is no message of the set: {self.why}."
+
+
+class Unsayable(ValueError):
+    """No message of the set can hold what was to be said; its text is a sentence for who gave it.
+
+    Args:
+        why: What is wrong with it.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"No message of the set can hold what was to be said: {self.why.rstrip('.')}."

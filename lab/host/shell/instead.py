@@ -1,15 +1,15 @@
-"""What a host says in place of a message that is too long: whoever waits for it hears that it is."""
+"""What a host says in place of a message that cannot be: whoever waits for it hears why."""
 
-from lab.host.protocol.errors import FrameTooLong
+from lab.host.protocol.errors import FrameTooLong, Unsayable
 from lab.host.protocol.messages import ErrorTold, Event, Message, Response, SessionClosed
 
 
-def instead(message: Message, error: FrameTooLong) -> list[Message]:
+def instead(message: Message, error: FrameTooLong | Unsayable) -> list[Message]:
     """What may be said, best first; nothing where nobody waits.
 
     Args:
-        message: Which is too long.
-        error: By how much.
+        message: Which is too long, or holds what none can.
+        error: By how much, or what that is.
     """
     match message:
         case Response(request_id=name):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab.host.machine.commands import Audit, Note, Notes
-from lab.host.protocol.errors import FrameTooLong
+from lab.host.protocol.errors import FrameTooLong, Unsayable
 from lab.host.protocol.framing import MOST
 from lab.host.protocol.messages import Message, Response
 from lab.host.shell.instead import instead
@@ -49,7 +49,7 @@ class Outbox:
             whole = self._put(message)
         except TransportClosed:
             raise
-        except (FrameTooLong, Undeliverable) as error:
+        except (FrameTooLong, Unsayable, Undeliverable) as error:
             self._note(Note(Audit.UNSENT, {"what": type(message).__name__, "error": str(error)}))
             return False
         if isinstance(message, Response) or asyncio.current_task() is reading:
@@ -101,12 +101,12 @@ class Outbox:
         """Queue it, or what can be said in its place; whether it is the message itself.
 
         Raises:
-            FrameTooLong: neither can be.
+            FrameTooLong, Unsayable: neither can be.
             Undeliverable: it is not taken.
         """
         try:
             self._transport.put(message)
-        except FrameTooLong as error:
+        except (FrameTooLong, Unsayable) as error:
             for shorter in instead(message, error):
                 with contextlib.suppress(FrameTooLong):
                     self._transport.put(shorter)

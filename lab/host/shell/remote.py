@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from lab.host.machine.commands import Dead, Emit, Note, Notes, Outcome, RemoteCommand, Send, Settle, unwritten
 from lab.host.machine.remote import TIMEOUT_S, TRANSPORT_CLOSED, RemoteMachine, Watch
-from lab.host.protocol.errors import FrameTooLong, HostProtocolError
+from lab.host.protocol.errors import FrameTooLong, HostProtocolError, Unsayable
 from lab.host.protocol.messages import (
     AgentInfo,
     Answer,
@@ -87,6 +87,7 @@ class RemoteSession:
         Raises:
             RequestFailed: there is none; at once where the transport is gone.
             FrameTooLong: it is longer than a message may be.
+            Unsayable: it is no question of the set.
         """
         name, commands = self._machine.request(ask, now=self._loop.time(), timeout_s=timeout_s)
         future: asyncio.Future[Answer | None] = self._loop.create_future()
@@ -225,7 +226,7 @@ class RemoteSession:
     def _send(self, message: Message) -> None:
         try:
             self._transport.put(message)
-        except FrameTooLong:
+        except (FrameTooLong, Unsayable):
             # Whoever asked is told by the exception itself.
             self._unsent(message, "")
             raise

@@ -37,6 +37,7 @@ class Transport(Protocol):
 
         Raises:
             FrameTooLong: it is longer than a message may be.
+            Unsayable: it holds what no message can.
             Undeliverable: it is not taken.
         """
 

@@ -14,7 +14,7 @@ from lab.host.machine.misuse import AlreadyRegistered, SessionOver
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.states import HostState
 from lab.host.protocol.codec import Codec
-from lab.host.protocol.errors import FrameTooLong
+from lab.host.protocol.errors import FrameTooLong, Unsayable
 from lab.host.protocol.framing import MOST, frame
 from lab.host.protocol.messages import (
     AgentInfo,
@@ -58,6 +58,8 @@ class Agent(ScriptedAgent):
                 raise RuntimeError
             case RunInput("be cancelled"):
                 raise asyncio.CancelledError
+            case RunInput("say what is none"):
+                return "hello"  # type: ignore[return-value]  # as of code that nobody checks
             case _:
                 return await super().answer(ask)
 
@@ -118,6 +120,28 @@ def test_an_answer_that_is_too_long_is_an_error_of_its_request() -> None:
             host.register_session(Agent("s1", "room"))
             assert "longer than the 1048576" in await refused(remote, GetAgentInfo())
             assert await remote.ping() == Pong()
+
+    play(scenario)
+
+
+def test_an_answer_that_is_none_is_an_error_of_its_request() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(Agent("s1", "room"))
+            assert "what was to be said: str is none" in await refused(remote, RunInput("say what is none"))
+            assert await remote.ping() == Pong()
+
+    play(scenario)
+
+
+def test_a_request_that_is_none_is_its_askers_mistake() -> None:
+    async def scenario() -> None:
+        async with hosted() as (host, remote, _):
+            host.register_session(ScriptedAgent("s1", "room"))
+            with pytest.raises(Unsayable, match="str is none"):
+                await remote.request("hello")  # type: ignore[arg-type]  # as of code that nobody checks
+            assert await remote.ping() == Pong()
+            assert not remote._machine.waiting
 
     play(scenario)
 
@@ -271,26 +295,32 @@ def test_another_session_of_the_same_name_replaces_the_attached_one() -> None:
     play(scenario)
 
 
-def test_an_end_whose_error_is_too_long_is_told_all_the_same() -> None:
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [("x" * MOST, "longer than the 1048576"), (OSError("no disk"), "error cannot be OSError('no disk')")],
+    ids=type,
+)
+def test_an_end_whose_error_cannot_be_said_is_told_all_the_same(error: Any, why: str) -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
             agent = ScriptedAgent("s1", "room")
             host.register_session(agent)
-            agent.end(EndCause.ERROR, "x" * MOST)
+            agent.end(EndCause.ERROR, error)
             told = await remote.wait_told()
             assert told.reason is CloseReason.ERROR
-            assert "longer than the 1048576" in (told.error or "")
+            assert why in (told.error or "")
 
     play(scenario)
 
 
-def test_an_event_that_is_too_long_is_written_down() -> None:
+@pytest.mark.parametrize("body", [ErrorTold("x" * MOST), "hello"], ids=type)
+def test_an_event_that_cannot_be_said_is_written_down(body: Any) -> None:
     async def scenario() -> None:
         notes: list[Note] = []
         async with hosted(note=notes.append) as (host, remote, _):
             agent = ScriptedAgent("s1", "room")
             host.register_session(agent)
-            agent.tell(ErrorTold("x" * MOST))
+            agent.tell(body)
             assert await remote.ping() == Pong()
         assert [note.fields["what"] for note in notes if note.event is Audit.UNSENT] == ["Event"]
 

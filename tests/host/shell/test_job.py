@@ -271,6 +271,21 @@ def test_a_verdict_behind_what_nobody_reads_does_not_hold_up_the_shutdown(carrie
     play(scenario)
 
 
+def test_a_verdict_that_is_none_is_an_error_of_the_simulators_request_and_counts_as_undeliverable() -> None:
+    async def agree(_provisional: Verdict) -> Verdict:
+        return True  # type: ignore[return-value]  # as of code that nobody checks
+
+    async def scenario() -> None:
+        async with working(simulated=True, on_simulation_end=agree) as (job, remote):
+            with pytest.raises(RequestFailed, match="user_verdict cannot be True"):
+                await remote.finalize_simulation(Verdict(), timeout_s=SOON_S)
+            job.shutdown()
+            await job.wait()
+            assert not job.verdict_taken
+
+    play(scenario)
+
+
 @pytest.mark.parametrize("raised", [RuntimeError("no database"), asyncio.CancelledError("no database")])
 def test_what_the_users_verdict_raises_is_the_answer(raised: BaseException) -> None:
     async def fail(_provisional: Verdict) -> Verdict:
