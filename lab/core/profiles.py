@@ -168,7 +168,7 @@ FAST = Profile(
     over(
         LINUX.pins,
         *_pins("the lab: the least that the kernel takes (proc_tcp_rto_max_ms)", tcp_rto_max_ms=1000),
-        *_pins("the lab: a bound of 5.4 s, so that a busy connection ends after 6.7 to 6.9 s", tcp_retries2=6),
+        *_pins("the lab: a bound of 5.4 s, so that a busy connection ends after 6.5 to 6.9 s", tcp_retries2=6),
         *_pins(
             "the lab: seconds instead of a minute or hours",
             tcp_synack_retries=1,
