@@ -2,7 +2,7 @@
 
 import asyncio
 
-from lab.host.machine.commands import Outcome
+from lab.host.machine.commands import Audit, Outcome
 from lab.host.machine.host import DRAIN_S, SESSION_OVER
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.variant import REPAIRED, VARIANTS, Variant
@@ -45,7 +45,7 @@ async def closing(carrier: Carrier) -> list[Row]:
     rows = [await told(carrier, variant, *ending) for ending in ENDINGS for variant in variants]
     rows += [await in_order(carrier, variant) for variant in (REPAIRED, silent)]
     rows += [await waiting(carrier, variant) for variant in (REPAIRED, kept)]
-    return [*rows, await old_remote(carrier), await twice(carrier)]
+    return [*rows, await old_remote(carrier, REPAIRED), await twice(carrier)]
 
 
 async def told(carrier: Carrier, variant: Variant, ending: Ending, reason: CloseReason) -> Row:
@@ -116,17 +116,18 @@ async def waiting(carrier: Carrier, variant: Variant) -> Row:
     )  # fmt: skip
 
 
-async def old_remote(carrier: Carrier) -> Row:
-    """A remote that does not know the event ignores it, and goes on."""
-    async with staged(carrier, codec=Codec(session_closed=False)) as stage:
+async def old_remote(carrier: Carrier, variant: Variant) -> Row:
+    """A remote that is told of the end and does not know that event ignores it, and goes on."""
+    async with staged(carrier, variant, codec=Codec(session_closed=False)) as stage:
         agent = ScriptedAgent("s1", ROOM)
         stage.job.start_session(agent)
         agent.end(EndCause.USER_INITIATED)
         stage.job.start_session(ScriptedAgent("s2", ROOM))
         answer, word, took_s = await stage.ask(Ping())
-        right = answer is not None and stage.events == []
-    seen = f"no event; {word}"
-    return Row(Question.CLOSING, "an old remote", REPAIRED.name, carrier.name, seen, took_s, right, False)
+        ignored = [note.event for note in stage.notes] == [Audit.IGNORED]
+        right = answer is not None and stage.events == [] and ignored
+    seen = f"{'ignored' if ignored else 'no event'}; {word}"
+    return Row(Question.CLOSING, "an old remote", variant.name, carrier.name, seen, took_s, right, False)
 
 
 async def twice(carrier: Carrier) -> Row:

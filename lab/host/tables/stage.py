@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.host.machine.commands import Outcome
+from lab.host.machine.commands import Note, Outcome
 from lab.host.machine.host import DRAIN_S
 from lab.host.machine.variant import REPAIRED, Variant
 from lab.host.protocol.codec import Codec
@@ -97,6 +97,9 @@ class Stage:
     request_s: float = REQUEST_S
     """How long a request waits."""
 
+    notes: list[Note] = field(default_factory=list)
+    """What the remote wrote down."""
+
     async def ask(self, ask: Ask) -> tuple[Answer | None, str, float]:
         """A request: its answer or None, what to write of it, and how long it took."""
         loop = asyncio.get_running_loop()
@@ -163,7 +166,9 @@ async def staged(
         usual = {"session_end_timeout_s": carrier.session_end_s, "drain_s": carrier.drain_s}
         wanted: dict[str, Any] = {"on_simulation_end": judge, **usual, **options}
         job = Job(ROOM, wrap(ours), simulated=simulated, delete_room=delete, variant=variant, **wanted)
-        stage = Stage(job, RemoteSession(wrap_remote(theirs)), theirs, [], deleted, judged, carrier.request_s)
+        notes: list[Note] = []
+        remote = RemoteSession(wrap_remote(theirs), note=notes.append)
+        stage = Stage(job, remote, theirs, [], deleted, judged, carrier.request_s, notes)
         reading = asyncio.get_running_loop().create_task(_read(stage))
         try:
             yield stage

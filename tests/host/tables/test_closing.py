@@ -6,7 +6,7 @@ from lab.host.machine.host import HostMachine
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.variant import REPAIRED, VARIANTS
 from lab.host.protocol.messages import CloseReason
-from lab.host.tables.closing import in_order, told, waiting
+from lab.host.tables.closing import in_order, old_remote, told, waiting
 from lab.host.tables.stage import TCP, WEBSOCKET
 from tests.host.tables.cases import HASTY, done
 
@@ -35,6 +35,12 @@ def test_a_host_that_is_wrong_in_another_way_is_not_as_labelled(monkeypatch: pyt
 
     rows = [done(told(TCP, SILENT, ERROR, CloseReason.ERROR)), done(in_order(TCP, SILENT))]
     assert [(row.right, row.as_predicted) for row in rows] == [(False, False)] * 2
+
+
+def test_an_old_remote_ignores_what_it_is_told_and_where_nothing_is_told_that_is_not_shown() -> None:
+    rows = [done(old_remote(TCP, variant)) for variant in (REPAIRED, SILENT)]
+
+    assert [(row.right, row.seen) for row in rows] == [(True, "ignored; answered"), (False, "no event; answered")]
 
 
 def test_a_host_that_keeps_a_closed_session_lets_who_waits_for_it_wait() -> None:
