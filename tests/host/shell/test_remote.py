@@ -134,11 +134,12 @@ def test_a_silent_host_is_given_up_by_the_watchdog() -> None:
     play(scenario)
 
 
-def test_a_host_that_answers_is_not_given_up_with_a_session_or_without() -> None:
+@pytest.mark.parametrize("attached", [False, True], ids=["no session", "a session"])
+def test_a_host_that_answers_is_not_given_up(attached: bool) -> None:
     async def scenario() -> None:
-        async with hosted() as (host, _, _):
-            assert host.state.value == "empty"
-        async with hosted() as (_, remote, _):
+        async with hosted() as (host, remote, _):
+            if attached:
+                host.register_session(ScriptedAgent("s1", "room"))
             remote._machine._watch = Watch(ask_after_s=0.005, lost_after_s=5.0)
             remote._alarm.set(remote._machine.next_at())
             heard = remote._machine._heard_at
