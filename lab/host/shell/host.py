@@ -29,7 +29,7 @@ from lab.host.shell.asked import Asked
 from lab.host.shell.outbox import Outbox
 from lab.host.shell.owner import NoOwner, Owner
 from lab.host.shell.session import Roster, Session
-from lab.host.shell.tasks import Tasks
+from lab.host.shell.tasks import Tasks, each
 from lab.host.shell.transport import Transport, TransportClosed
 
 
@@ -191,18 +191,13 @@ class SessionHost:
         """Carry all commands out; what one of them raises, whosever code that is, ends the host behind them."""
         if self._over_by is None and self._machine.state in {HostState.DRAINING, HostState.CLOSED}:
             self._over_by = self._loop.time() + self._drain_s
-        raised: list[Exception] = []
-        for command in commands:
-            try:
-                self._carry_out(command)
-            except Exception as defect:  # noqa: BLE001 -- raised below
-                raised.append(defect)
+        raised = each(self._carry_out, commands)
         self._alarm.set(self._machine.next_at())
-        if raised:
+        if raised is not None:
             # What raises again on the way down is the same defect.
             with contextlib.suppress(Exception):
-                self._lost(_defect(raised[0]))
-            raise raised[0]
+                self._lost(_defect(raised))
+            raise raised
 
     def _carry_out(self, command: HostCommand) -> None:
         match command:

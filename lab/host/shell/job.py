@@ -30,7 +30,7 @@ from lab.host.shell.host import SessionHost
 from lab.host.shell.own import Elsewhere, OwnHost
 from lab.host.shell.owner import Owner
 from lab.host.shell.session import Session
-from lab.host.shell.tasks import Tasks, heard
+from lab.host.shell.tasks import Tasks, each, heard
 from lab.host.shell.transport import Transport
 
 _CAUSES = {reason: EndCause(cause) for cause, reason in TOLD.items()}
@@ -174,17 +174,12 @@ class Job:
 
     def _do(self, commands: list[JobCommand]) -> None:
         """Carry all commands out, and raise then what one of them raised: the job ends, whosever code that is."""
-        raised: list[Exception] = []
-        for command in commands:
-            try:
-                self._carry_out(command)
-            except Exception as error:  # noqa: BLE001 -- raised below
-                raised.append(error)
+        raised = each(self._carry_out, commands)
         self._alarm.set(self._machine.next_at())
         if self._machine.state is JobState.DONE:
             self._done.set()
-        if raised:
-            raise raised[0]
+        if raised is not None:
+            raise raised
 
     def _carry_out(self, command: JobCommand) -> None:
         match command:

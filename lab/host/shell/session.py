@@ -6,6 +6,7 @@ from typing import Protocol
 
 from lab.host.machine.reasons import EndCause, Ending
 from lab.host.protocol.messages import Answer, Ask, EventBody
+from lab.host.shell.tasks import each
 
 
 class Listener(Protocol):
@@ -106,14 +107,9 @@ class BaseSession:
 
     def _each(self, tell: Callable[[Listener], None]) -> None:
         """Whatever one of them raises, all are told; who tells them hears of it."""
-        raised: list[Exception] = []
-        for listener in list(self._listeners):
-            try:
-                tell(listener)
-            except Exception as error:  # noqa: BLE001 -- raised below
-                raised.append(error)
-        if raised:
-            raise raised[0]
+        raised = each(tell, list(self._listeners))
+        if raised is not None:
+            raise raised
 
     async def close(self, cause: EndCause, error: str | None = None) -> None:
         """See ``Session``."""

@@ -1,9 +1,10 @@
-"""What goes on beside a host or a job: started, watched for defects, and ended."""
+"""What goes on beside a host or a job, started, watched for defects and ended; and what other people's code raises."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -24,6 +25,17 @@ async def heard(
         return None, cancelled
     except Exception as raised:  # noqa: BLE001 -- see above
         return None, raised
+
+
+def each(do: Callable[[Item], None], items: Iterable[Item]) -> Exception | None:
+    """Do it with all of them, whatever it raises, whosever code that is; gives the first that was raised."""
+    first: Exception | None = None
+    for item in items:
+        try:
+            do(item)
+        except Exception as raised:  # noqa: BLE001 -- see above
+            first = first or raised
+    return first
 
 
 class Tasks:

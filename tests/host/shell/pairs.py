@@ -6,6 +6,8 @@ import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+from lab.host.protocol.messages import RunResult
+from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.host import SessionHost
 from lab.host.shell.remote import RemoteSession
 from lab.host.shell.transport import StreamTransport, Transport
@@ -81,3 +83,13 @@ async def hosted(**options: Any) -> AsyncIterator[tuple[SessionHost, RemoteSessi
     finally:
         await remote.close()
         await host.close()
+
+
+async def asked(host: SessionHost, remote: RemoteSession) -> "tuple[ScriptedAgent, asyncio.Future[RunResult]]":
+    """An agent that has heard something and has not answered it, and the remote's request."""
+    agent = ScriptedAgent("s1", "room")
+    host.register_session(agent)
+    agent.ready.clear()
+    asking = asyncio.ensure_future(remote.run_input("hello"))
+    await until(lambda: remote._events.qsize() == 2, "the agent thinks, and has heard it")
+    return agent, asking

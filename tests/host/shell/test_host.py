@@ -42,7 +42,7 @@ from lab.host.shell.host import SessionHost
 from lab.host.shell.owner import NO_JOB
 from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
-from tests.host.shell.pairs import CARRIERS, go_on_reading, hosted, play, raw, stop_reading, until
+from tests.host.shell.pairs import CARRIERS, asked, go_on_reading, hosted, play, raw, stop_reading, until
 
 
 class Agent(ScriptedAgent):
@@ -88,14 +88,11 @@ def test_a_closed_session_is_told_of_and_not_asked_any_more() -> None:
 def test_who_waits_at_the_sessions_end_is_answered_and_the_agents_code_is_stopped() -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
-            agent = ScriptedAgent("s1", "room")
-            host.register_session(agent)
-            agent.ready.clear()
-            asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
-            await until(lambda: host._asked._answering, "the agent is asked")
+            agent, asking = await asked(host, remote)
             (task,) = host._asked._answering.values()
             agent.end(EndCause.TASK_COMPLETED)
-            assert await asking == SESSION_OVER
+            with pytest.raises(RequestFailed, match=SESSION_OVER):
+                await asking
             await until(task.done, "the agent's code is stopped")
             assert task.cancelled()
 
@@ -353,14 +350,11 @@ def test_a_session_without_a_job_has_no_verdict() -> None:
 def test_a_close_answers_who_waits_and_then_ends_the_transport() -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
-            agent = ScriptedAgent("s1", "room")
-            host.register_session(agent)
-            agent.ready.clear()
-            asking = asyncio.ensure_future(refused(remote, RunInput("hello")))
-            await until(lambda: host._asked._answering, "the agent is asked")
+            agent, asking = await asked(host, remote)
             await host.close()
             await host.close()
-            assert await asking == CLOSING
+            with pytest.raises(RequestFailed, match=CLOSING):
+                await asking
             await remote.wait_ended()
             assert agent._listeners == []
 

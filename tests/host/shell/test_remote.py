@@ -28,7 +28,7 @@ from lab.host.shell.agent import NOT_UNDERSTOOD, ScriptedAgent
 from lab.host.shell.failures import NotTold, RequestFailed
 from lab.host.shell.remote import RemoteSession
 from lab.host.tables.stage import Carrier
-from tests.host.shell.pairs import CARRIERS, hosted, play, raw, until
+from tests.host.shell.pairs import CARRIERS, asked, hosted, play, raw, until
 
 
 def test_every_request_has_its_answer() -> None:
@@ -63,11 +63,7 @@ def test_a_dropped_request_times_out() -> None:
 def test_with_the_transport_requests_and_events_end_and_later_requests_at_once() -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
-            agent = ScriptedAgent("s1", "room")
-            host.register_session(agent)
-            agent.ready.clear()
-            asking = asyncio.ensure_future(remote.run_input("hi"))
-            await until(lambda: remote._events.qsize() == 2, "the agent has heard it")
+            _, asking = await asked(host, remote)
             host._transport.abort()
             with pytest.raises(RequestFailed, match=TRANSPORT_CLOSED):
                 await asking
@@ -182,11 +178,7 @@ def test_a_frame_that_is_no_message_and_a_response_without_a_request_are_written
 def test_a_close_ends_what_waits() -> None:
     async def scenario() -> None:
         async with hosted() as (host, remote, _):
-            agent = ScriptedAgent("s1", "room")
-            host.register_session(agent)
-            agent.ready.clear()
-            asking = asyncio.ensure_future(remote.run_input("hi"))
-            await until(lambda: remote._events.qsize(), "something happens")
+            _, asking = await asked(host, remote)
             assert isinstance(remote._events.get_nowait(), AgentStateChanged)
             await remote.close()
             with pytest.raises(RequestFailed, match="closed here"):

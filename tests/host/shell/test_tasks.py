@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from lab.host.shell.tasks import Tasks, heard
+from lab.host.shell.tasks import Tasks, each, heard
 from tests.host.shell.leaping import play
 
 
@@ -73,6 +73,19 @@ def test_who_hears_it_can_be_cancelled_all_the_same() -> None:
             await task
 
     assert play(scenario) == []
+
+
+def test_all_of_them_are_done_whatever_that_raises_and_the_first_of_it_is_given() -> None:
+    done: list[int] = []
+
+    def do(item: int) -> None:
+        done.append(item)
+        if item:
+            raise OSError(f"no disk {item}")
+
+    assert each(do, [0, 0]) is None
+    assert str(each(do, [0, 1, 2])) == "no disk 1"
+    assert done == [0, 0, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("by", "waited_s"), [(None, 5.0), (2.0, 2.0), (0.0, 0.0)])
