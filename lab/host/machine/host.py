@@ -55,8 +55,8 @@ class HostMachine:
         self._drain_s = drain_s
         self._state = HostState.EMPTY
         self._session: str | None = None
-        self._over: set[str] = set()
-        """Sessions that closed; only a defective host keeps one attached."""
+        self._kept = False
+        """The attached session has closed, which only a defective host keeps."""
         self._requests = Requests(drain_s)
         self._late_at: float | None = None
         """While it drains: when that is given up."""
@@ -91,7 +91,7 @@ class HostMachine:
         if session == self._session:
             raise AlreadyRegistered(session)
         self._session = session
-        self._over.discard(session)
+        self._kept = False
         return self._to(HostEvent.REGISTERED, session)
 
     def unregister(self, session: str) -> list[HostCommand]:
@@ -103,7 +103,7 @@ class HostMachine:
 
     def happened(self, session: str, body: EventBody) -> list[HostCommand]:
         """Something happened in a session; only the attached one is told of."""
-        if session != self._session or session in self._over or self._state is not HostState.ATTACHED:
+        if session != self._session or self._kept or self._state is not HostState.ATTACHED:
             return [Note(Audit.LATE, {"session": session, "what": type(body).__name__})]
         return [Send(Event(body))]
 
@@ -115,7 +115,7 @@ class HostMachine:
             reason: As it is told.
             error: What went wrong, if anything did.
         """
-        if session in self._over or self._state not in _OPEN:
+        if (session == self._session and self._kept) or self._state not in _OPEN:
             return [Note(Audit.LATE, {"session": session, "what": "close"})]
         commands: list[HostCommand] = []
         if self._variant.detaches_closed:
@@ -124,8 +124,8 @@ class HostMachine:
             return commands
         if self._variant.tells_closed:
             commands.append(Send(Event(SessionClosed(reason, error))))
-        self._over.add(session)
-        return commands + (self.unregister(session) if self._variant.detaches_closed else [])
+        self._kept = not self._variant.detaches_closed
+        return commands + ([] if self._kept else self.unregister(session))
 
     def receive(self, message: Message) -> list[HostCommand]:
         """Something came from the remote."""

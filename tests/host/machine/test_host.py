@@ -135,6 +135,19 @@ def test_a_session_that_began_again_is_told_of_again() -> None:
     """)
 
 
+def test_of_sessions_that_closed_nothing_is_kept() -> None:
+    made = play("""
+        register s1
+        < 1 Ping
+        > ask s1 1 Ping
+        s1 closed COMPLETED
+        > forget 1
+        > send 1 the session closed before it answered
+        > send closed COMPLETED
+    """)
+    assert "s1" not in str(vars(made.host) | vars(made.host._requests))
+
+
 def test_a_session_registered_twice_is_its_owners_mistake_and_stays_registered() -> None:
     made = play("register s1")
     with pytest.raises(AlreadyRegistered, match=r"s1 is registered already.*Fix: register each session once"):
