@@ -4,6 +4,7 @@
 that need clients of others to ``make conformance``.
 """
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from hypothesis import settings
 # A busy machine is no defect of what is tested: one example that takes 0.4 s beside five others' tests fails nothing.
 settings.register_profile("lab", settings(), deadline=None)
 settings.load_profile("lab")
+
+# What a script has in the background ignores interrupts, and so do its programs; tests interrupt programs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
 

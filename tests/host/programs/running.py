@@ -4,11 +4,15 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 DEADLINE_S = 60.0
 """For a process that starts on a busy machine."""
+
+LIFETIME_S = 2 * DEADLINE_S
+"""After this a process is killed: whoever waits for a line of it, or for its end, goes on."""
 
 Said = list[dict[str, Any]]
 
@@ -61,10 +65,14 @@ class Running:
 def running(*arguments: str, **options: Any) -> Iterator[Running]:
     """A program, which ends with the block at the latest; options are those of ``subprocess.Popen``."""
     made = Running(*arguments, **options)
+    killer = threading.Timer(LIFETIME_S, made.process.kill)
+    killer.daemon = True
+    killer.start()
     with made.process:
         try:
             yield made
         finally:
+            killer.cancel()
             made.process.kill()
 
 
