@@ -1,5 +1,6 @@
 """A capture that is read while it goes on, and one that is bounded."""
 
+import itertools
 import time
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from tests.pcap.pcapng import frames
 PORT = 5100
 FILL_BYTES = 4 * 1024 * 1024
 LIMIT_BYTES = 512 * 1024
+
+OVERTAKEN_NS = 10_000_000
+"""The kernel dates a packet before that takes its place in the ring, and two processors may do so crosswise; a virtual
+one may stand still in between."""
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +101,7 @@ def test_a_bounded_capture_keeps_the_newest_packets_of_both_sides(testbed: Netns
         assert LIMIT_BYTES / 2 <= sum(one.path.stat().st_size for one in files) < 2 * LIMIT_BYTES
         assert summary.started_at < files[0].since < files[1].since
         seen = [frame.time_ns for one in files for frame in frames(one.path)]
-        assert seen == sorted(seen)
+        assert all(later - earlier > -OVERTAKEN_NS for earlier, later in itertools.pairwise(seen))
         assert seen[0] / 1e9 - summary.clocks[0].offset == pytest.approx(files[0].since, abs=1e-6)
     assert len(list(tmp_path.iterdir())) == 4
 
