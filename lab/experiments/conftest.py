@@ -19,12 +19,14 @@ from lab.experiments.table import as_table
 from lab.report.record import Record
 from lab.run.backend import choose, opener
 from lab.run.runner import Run
+from lab.run.sidebyside import SideBySide
 from lab.run.spec import RunSpec
 from lab.study.judgement import Row
 from lab.study.scenario import Scenario
 
 SIDE_BY_SIDE = 36
-"""Testbeds at once. Two cores date every death to 20 ms with this many; LAB_SIDE_BY_SIDE changes it."""
+"""Testbeds at once, at most. Two cores date every death to 20 ms with this many, and a machine that does not follow has
+fewer; LAB_SIDE_BY_SIDE changes it."""
 
 CONTAINERS_SIDE_BY_SIDE = 12
 """The same in containers: an engine has some thirty subnets to give, and a testbed takes two."""
@@ -32,8 +34,8 @@ CONTAINERS_SIDE_BY_SIDE = 12
 STARTS_AT_ONCE = {"netns": 3, "docker": 2}
 """Testbeds that start at once; starting is what costs processor time, and of containers a hundred times as much."""
 
-TRIES_AGAIN = {"netns": 2, "docker": 3}
-"""How often a run that could not prove itself is done again; agents in containers wait their turn for a processor."""
+TRIES_AGAIN = 3
+"""How often a run that could not prove itself is done again: each time beside half as many, 36 to 4 of them."""
 
 
 class Batch:
@@ -52,6 +54,7 @@ class Batch:
         usual = SIDE_BY_SIDE if backend == "netns" else CONTAINERS_SIDE_BY_SIDE
         width = int(os.environ.get("LAB_SIDE_BY_SIDE", usual))
         self._pool = concurrent.futures.ThreadPoolExecutor(width, thread_name_prefix="experiment")
+        self._side_by_side = SideBySide(width)
         self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE[backend])
         self.again: dict[str, list[str]] = {}
         """Per test, why earlier tries of it were INVALID."""
@@ -69,9 +72,10 @@ class Batch:
         first = out
         while True:
             run = Run(spec, self._open, out=out, stop=self._stop, start_gate=self._gate, backend=self._backend)
-            record = run.execute()
-            reasons = self.again.get(name, [])
-            if not record.disturbed or len(reasons) >= TRIES_AGAIN[self._backend]:
+            with self._side_by_side.slot() as slot:
+                record = run.execute()
+                slot.disturbed = record.disturbed
+            if not record.disturbed or len(self.again.get(name, [])) >= TRIES_AGAIN:
                 return record
             self.again.setdefault(name, []).append(record.reason or "")
             out = self._folders[name] = first.with_name(f"{first.name}-again{len(self.again[name])}")
@@ -99,6 +103,7 @@ class Batch:
     def close(self) -> None:
         """End every run that still goes on."""
         self._stop.set()
+        self._side_by_side.close()
         self._pool.shutdown(cancel_futures=True)
 
 

@@ -227,7 +227,7 @@ def _again(rows: Iterable[Row]) -> Iterator[str]:
         yield "## INVALID and run again"
         yield (
             "A session that could not prove itself is no result. Where the machine was too busy it was run again, up "
-            "to twice; every reason is here, that of a last try that was INVALID too:\n\n" + "\n".join(lines)
+            "to four times; every reason is here, that of a last try that was INVALID too:\n\n" + "\n".join(lines)
         )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.core.errors import InvalidRun
+from lab.run.sidebyside import SideBySide
 from lab.study.judgement import Row, Session, judge_row
 from lab.study.results import Results
 from lab.study.scenario import Scenario
@@ -33,8 +34,8 @@ SWITCH_S = 0.001
 """How long a thread keeps the interpreter from the others. With Python's 5 ms, three calls to an agent beside ten
 threads that compute take 350 ms; with 1 ms, 54: a cut is some calls, and beside it others' captures are read."""
 
-TRIES_AGAIN = 2
-"""How often a session that the machine disturbed is run again."""
+TRIES_AGAIN = 4
+"""How often a session that the machine disturbed is run again: each time beside half as many, 100 to 6 of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Matrix:
         tasks: In the order in which they are started.
         perform: Runs one.
         out: Folder of the whole study; ``results`` and a folder per session go into it.
-        jobs: Sessions at once.
+        jobs: Sessions at once, at most: fewer while the machine disturbs them.
         tell: Called as sessions come to their ends, from their threads, one at a time.
         gate: Held while a testbed starts; None for one of the matrix's own.
     """
@@ -134,6 +135,7 @@ class Matrix:
         self._out = out
         self._tell = tell
         self._gate = threading.BoundedSemaphore(STARTS_AT_ONCE) if gate is None else gate
+        self._side_by_side = SideBySide(jobs)
         self._stop = threading.Event()
         self._alone = threading.Lock()
         self._done = self._again = 0
@@ -172,6 +174,7 @@ class Matrix:
     def close(self) -> None:
         """End what still runs; what is over stays on the disk."""
         self._stop.set()
+        self._side_by_side.close()
         self._pool.shutdown(cancel_futures=True)
         sys.setswitchinterval(self._switch_s)
 
@@ -182,12 +185,14 @@ class Matrix:
     def _run(self, task: Task) -> Session:
         again: list[str] = []
         while True:
-            began = time.monotonic()
             out = self._out / "sessions" / (task.name if not again else f"{task.name}-again{len(again)}")
-            session = dataclasses.replace(
-                self._once(task, out), again=tuple(again), took_s=round(time.monotonic() - began, 3), folder=out.name
-            )
-            if session.valid or not session.disturbed or len(again) >= TRIES_AGAIN or self._stop.is_set():
+            with self._side_by_side.slot() as slot:
+                began = time.monotonic()
+                tried = self._once(task, out)
+                took_s = round(time.monotonic() - began, 3)
+                slot.disturbed = disturbed = tried.disturbed and not tried.valid
+            session = dataclasses.replace(tried, again=tuple(again), took_s=took_s, folder=out.name)
+            if not disturbed or len(again) >= TRIES_AGAIN or self._stop.is_set():
                 break
             again.append("; ".join(session.invalid))
             self._count(again=1)
