@@ -54,18 +54,23 @@ async def ending(made: WebSocketWire) -> Closure:
                 return ended.closure
 
 
+async def upgraded(reader: asyncio.StreamReader) -> list[bytes]:
+    """A server's answer to a WebSocket's request."""
+    protocol = ServerProtocol()
+    protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
+    (request,) = protocol.events_received()
+    assert isinstance(request, Request)
+    protocol.send_response(protocol.accept(request))
+    return protocol.data_to_send()
+
+
 @contextlib.asynccontextmanager
 async def raw_server(says: bytes = b"", *, reset: bool = False) -> AsyncIterator[str]:
     """A server that upgrades, says these octets, and reads no more; or resets the connection then."""
     kept: list[asyncio.Transport] = []
 
     async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = ServerProtocol()
-        protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
-        (request,) = protocol.events_received()
-        assert isinstance(request, Request)
-        protocol.send_response(protocol.accept(request))
-        writer.writelines([*protocol.data_to_send(), says])
+        writer.writelines([*await upgraded(reader), says])
         assert isinstance(writer.transport, asyncio.Transport)
         writer.transport.pause_reading()
         kept.append(writer.transport)
@@ -121,12 +126,7 @@ async def stuck_behind(
     )
 
     async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = ServerProtocol()
-        protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
-        (request,) = protocol.events_received()
-        assert isinstance(request, Request)
-        protocol.send_response(protocol.accept(request))
-        writer.writelines(protocol.data_to_send())
+        writer.writelines(await upgraded(reader))
         arrived.set_result((reader, writer))
 
     async with asyncio.timeout(4 * DEADLINE_S), await asyncio.start_server(upgrade, "127.0.0.1", 0) as server:
