@@ -6,11 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from websockets.asyncio.server import ServerConnection, serve
 
-from lab.live.lifecycle import LAB, PUBLISHED
-from lab.live.protocol import wire
-from lab.live.protocol.messages import ServerMessage, SetupComplete
+from lab.live.lifecycle import LAB, PUBLISHED, ClosedHere, Stream
+from lab.live.lifecycle.releaser import _read
+from lab.live.protocol.messages import ServerMessage
 from tests.live.lifecycle.scenes import noting
 
 DEADLINE_S = 20.0
@@ -36,23 +35,16 @@ async def heard(program: asyncio.subprocess.Process) -> str:
     return event
 
 
-def test_responses_that_end_in_an_error_have_not_finished() -> None:
+@pytest.mark.parametrize("end", ["finished", "failed"])
+def test_responses_that_end_in_an_error_have_not_finished(end: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Who looks for a normal end would take them for one."""
+    responses: Stream[ServerMessage] = Stream()
+    if end == "failed":
+        responses.fail(lambda: ClosedHere("closed here"))
+    responses.finish()
+    asyncio.run(_read(responses))
 
-    async def refuse(connection: ServerConnection) -> None:
-        await connection.recv()
-        await connection.send(wire.encode(ServerMessage(setup_complete=SetupComplete())))
-        await connection.close(1011)
-
-    async def scenario() -> None:
-        async with asyncio.timeout(DEADLINE_S), serve(refuse, "127.0.0.1", 0) as server:
-            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
-            program = await started(url, LAB.name)
-            assert await heard(program) == "failed"
-            out, _ = await program.communicate(b"")
-            assert out == b""
-
-    asyncio.run(scenario())
+    assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == [end]
 
 
 @pytest.mark.parametrize(("variant", "code"), [(LAB.name, 1000), (PUBLISHED.name, 1006)])
