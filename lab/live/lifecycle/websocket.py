@@ -113,7 +113,9 @@ class WebSocketWire:
         except (UnicodeDecodeError, TooManyFragments) as error:
             wrong = isinstance(error, UnicodeDecodeError)
             await self.cancel(CloseCode.INVALID_DATA if wrong else CloseCode.MESSAGE_TOO_BIG, "")
-            raise _ended(connection) from None
+            # Nobody asked for that close: the application is told as of what is no frame.
+            why = f"what came is a message {'that is no UTF-8' if wrong else 'in too many fragments'}"
+            raise WireEnded(Closure(Party.NETWORK, ABNORMAL, why)) from None
         except asyncio.CancelledError:
             asyncio.get_running_loop().call_soon(connection.transport.abort)  # behind a close frame of who cancelled
             raise

@@ -23,6 +23,7 @@ from lab.live.lifecycle.endings import (
     ABNORMAL,
     ClosedByServer,
     Closure,
+    ConnectionLost,
     NotConnected,
     Party,
     SetupRefused,
@@ -33,7 +34,7 @@ from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
 from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import paths, wire
-from lab.live.protocol.messages import RealtimeInput, Setup
+from lab.live.protocol.messages import RealtimeInput, ServerMessage, Setup, SetupComplete
 from lab.live.server.certificates import authority, server_context
 from tests.live.lifecycle.scenes import DEADLINE_S, TURNS, noting, play, until
 
@@ -185,12 +186,15 @@ def test_an_answer_that_nobody_takes_is_not_waited_for_longer_than_an_answer(mon
 
 
 @pytest.mark.parametrize(
-    ("frames", "code"),
-    [(b"\x81\x01\xff", 1007), (b"\x01\x00" + 5000 * b"\x00\x00" + b"\x80\x00", 1009)],
+    ("frames", "code", "says"),
+    [
+        (b"\x81\x01\xff", 1007, "no UTF-8"),
+        (b"\x01\x00" + 5000 * b"\x00\x00" + b"\x80\x00", 1009, "in too many fragments"),
+    ],
     ids=["no UTF-8", "in too many pieces"],
 )
 def test_a_message_that_cannot_be_read_is_closed_for_with_its_code(
-    frames: bytes, code: int, monkeypatch: pytest.MonkeyPatch
+    frames: bytes, code: int, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
 
@@ -198,12 +202,34 @@ def test_a_message_that_cannot_be_read_is_closed_for_with_its_code(
         async with raw_server(frames) as url:
             made = WebSocketWire(url)
             await made.open()
-            assert (await ending(made)).by is Party.US
+            ended = await ending(made)
+            assert (ended.by, ended.code) == (Party.NETWORK, ABNORMAL)
+            assert says in ended.reason
             connection = made._connection
             assert connection is not None
             sent = connection.protocol.close_sent
             assert sent is not None
             assert sent.code == code
+
+    asyncio.run(scenario())
+
+
+def test_a_message_that_cannot_be_read_ends_the_session_for_who_reads_and_who_sends() -> None:
+    """A close of ours, which the application did not ask for."""
+    ready = wire.encode(ServerMessage(setup_complete=SetupComplete()))
+    frames = b"\x82" + bytes([len(ready)]) + ready + b"\x81\x01\xff"
+
+    async def scenario() -> None:
+        async with raw_server(frames) as url:
+            session = LiveSession(lambda: WebSocketWire(url), Setup("m"))
+            await session.connect()
+            await anext(session.responses)
+            async with asyncio.timeout(DEADLINE_S):
+                with pytest.raises(ConnectionLost, match="no UTF-8"):
+                    await anext(session.responses)
+            assert session.is_closed
+            with pytest.raises(ConnectionLost, match="no UTF-8"):
+                await session.send_text("hello")
 
     asyncio.run(scenario())
 
