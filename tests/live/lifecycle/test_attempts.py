@@ -13,6 +13,7 @@ from lab.live.lifecycle.endings import (
     ABNORMAL,
     ClosedHere,
     Closure,
+    ConnectionLost,
     NotConnected,
     Party,
     SetupRefused,
@@ -120,6 +121,19 @@ def test_a_server_that_did_not_answer_the_close_is_not_waited_for() -> None:
     play(scene)
 
 
+@pytest.mark.usefixtures("at_once")
+def test_another_session_that_is_refused_is_not_waited_for() -> None:
+    """Nothing is locked that it asks for."""
+
+    async def scene() -> None:
+        session = await named(saying(LOCKED), Told(READY))
+        await session.close()
+        with pytest.raises(SetupRefused, match="1011"):
+            await session.connect()
+
+    play(scene)
+
+
 def test_another_refusal_is_final() -> None:
     async def scene() -> None:
         session = await named(saying(OTHER))
@@ -156,6 +170,23 @@ def test_after_a_refused_resume_reader_and_sender_are_told_of_it() -> None:
         await session.resume()
         assert (await anext(session.responses)).setup_complete is not None
         await session.close()
+
+    play(scene)
+
+
+def test_a_refused_resume_is_told_in_place_of_the_loss_before_it() -> None:
+    async def scene() -> None:
+        lost = Told(READY, name("h"))
+        session = made(LAB, lost, saying(OTHER))
+        await session.connect()
+        await anext(session.responses), await anext(session.responses)
+        lost.coming.put_nowait(Closure(Party.NETWORK, ABNORMAL))
+        with pytest.raises(ConnectionLost):
+            await anext(session.responses)
+        with pytest.raises(SetupRefused):
+            await session.resume()
+        with pytest.raises(SetupRefused, match="1008"):
+            await anext(session.responses)
 
     play(scene)
 

@@ -20,6 +20,7 @@ from lab.live.lifecycle.endings import (
 from lab.live.lifecycle.service import Service
 from lab.live.protocol import wire
 from lab.live.protocol.messages import ServerMessage, SessionResumptionUpdate, Setup, SetupComplete
+from tests.live.lifecycle.scenes import TURNS, pends
 
 DEADLINE_S = 5.0
 READY = wire.encode(ServerMessage(setup_complete=SetupComplete()))
@@ -68,6 +69,11 @@ async def attempting(session: LiveSession, told: Told) -> "asyncio.Task[None]":
     while not told.sent:
         await asyncio.sleep(0)
     return attempt
+
+
+async def turns(number: int = TURNS) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
 
 
 def name(handle: str) -> bytes:
@@ -189,6 +195,41 @@ def test_a_resume_during_an_attempt_takes_its_place() -> None:
     play(scene)
 
 
+def test_an_attempt_whose_place_another_took_ends_nothing_when_it_is_cancelled() -> None:
+    async def scene() -> None:
+        first, second = Told(), Told(READY)
+        session = made(LAB, first, second)
+        connecting = await attempting(session, first)
+        replaced = session._service._attempt
+        assert replaced is not None
+        replaced.add_done_callback(lambda _: connecting.cancel())
+        await session.resume("a handle")
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+
+        assert not session.is_closed
+        assert second.codes == []
+        await session.close()
+
+    play(scene)
+
+
+def test_an_attempt_that_was_closed_leaves_no_task() -> None:
+    async def scene() -> None:
+        before = asyncio.all_tasks()
+        told = Told()  # its server says nothing, whatever it is told
+        session = made(LAB, told)
+        attempt = await attempting(session, told)
+        await session.close()
+        with pytest.raises(ClosedHere):
+            await attempt
+        await turns()
+
+        assert asyncio.all_tasks() == before
+
+    play(scene)
+
+
 def test_a_connect_that_is_cancelled_in_the_turn_of_its_success_leaves_no_session_open() -> None:
     async def scene() -> None:
         told = Told()
@@ -276,6 +317,41 @@ def test_released_after_a_late_end_of_the_connection_before_it_closes_the_presen
 
         assert second.codes == [1000], "at once"
         await service.close()
+
+    play(scene)
+
+
+def test_a_close_that_is_cancelled_goes_on_and_another_waits_for_it() -> None:
+    async def scene() -> None:
+        told = Slow(READY)
+        session = made(LAB, told)
+        await session.connect()
+        closing = asyncio.ensure_future(session.close())
+        await turns()
+        closing.cancel()
+        await turns()
+        told.let.set()
+        await session.close()
+
+        assert told.codes == [1000]
+
+    play(scene)
+
+
+@pytest.mark.parametrize("late", range(6))
+def test_what_was_on_its_way_to_the_reader_at_a_close_is_dropped(late: int) -> None:
+    """Wherever it is by then, so many turns after it came."""
+
+    async def scene() -> None:
+        told = Told(READY)
+        session = made(LAB, told)
+        await session.connect()
+        await anext(session.responses)
+        told.coming.put_nowait(name("unread"))
+        await turns(late)
+        await session.close()
+
+        assert await pends(session.responses)
 
     play(scene)
 

@@ -88,6 +88,14 @@ def test_left_without_a_loop_it_is_our_own_end() -> None:
     assert socket.recorded == Closure(Party.US, 1001)
 
 
+def test_left_after_a_servers_end_it_is_still_the_servers() -> None:
+    socket, _ = socket_of(LAB, 1011)
+    step(socket.receive())
+    socket.leave(1001, "")
+
+    assert socket.recorded == Closure(Party.SERVER, 1011)
+
+
 def test_as_published_a_servers_1001_ends_the_stream_normally() -> None:
     socket, _ = socket_of(PUBLISHED, 1001)
     step(socket.receive())
