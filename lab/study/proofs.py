@@ -5,7 +5,7 @@ As with a run of the lab, a session that cannot prove itself is INVALID, which i
 
 from collections.abc import Iterator
 
-from lab.study.ranges import MACHINE_S
+from lab.study.ranges import LAPSED_MEDIAN_S, LAPSED_MOST_S, MACHINE_S
 from lab.study.reading import HEALS, Observed, Reading, Said, reading_of
 from lab.study.scenario import Loss
 
@@ -26,7 +26,7 @@ def doubts(seen: Observed) -> tuple[str, ...]:
 def lateness(seen: Observed) -> tuple[str, ...]:
     """Those of the doubts that the machine is to blame for, so that another try may be without them."""
     of = reading_of(seen)
-    return (*_late(of), *_obeyed_late(of))
+    return (*_late(of), *_late_in_lapses(of), *_obeyed_late(of))
 
 
 def defect(seen: Observed) -> str | None:
@@ -116,6 +116,20 @@ def _late(of: Reading) -> Iterator[str]:
     for who, late_s in (("server", max(told, default=0.0)), ("assistant", max(own, default=0.0))):
         if late_s > MACHINE_S:
             yield f"the machine was too busy: the {who} ran {late_s:.2f} s late (at most {MACHINE_S:g})"
+
+
+def _late_in_lapses(of: Reading) -> Iterator[str]:
+    """Whether it did so where session time was hurried, which multiplies what a busy machine adds."""
+    for lapsed in of.named("lapsed"):
+        factor = float(lapsed["factor"])
+        for what, key, most_s in (
+            ("half of its wake-ups were", "late_p50_s", LAPSED_MEDIAN_S),
+            ("a wake-up was", "late_most_s", LAPSED_MOST_S),
+        ):
+            late_s = float(lapsed[key])
+            if late_s * factor > most_s:
+                at_most = f"at most {most_s / factor * 1000:.0f}"
+                yield f"the machine was too busy for a lapse: {what} {late_s * 1000:.1f} ms late ({at_most})"
 
 
 def _obeyed_late(of: Reading) -> Iterator[str]:

@@ -13,6 +13,10 @@ MACHINE_S = 0.25
 """What two cores that run all sessions side by side may add to a time, seconds; a session in which a program ran later
 than this is INVALID (``proofs``)."""
 
+LAPSED_MEDIAN_S, LAPSED_MOST_S = 0.06, 3.0
+"""What a busy machine may add to every wake-up in a lapse, and to a single one, seconds of the session: 2 ms and 100 ms
+of the wall at thirtyfold. A refusal is some twenty wake-ups, one after the other; attempts are 10 s apart."""
+
 BUSY = "the server draws from the study's own range, and the path, the programs and the machine's load add to that"
 LAPSE_GRAIN = "a lapse multiplies what the programs themselves take: 10 ms of the wall are 0.3 s at thirtyfold"
 

@@ -113,6 +113,22 @@ def test_a_program_that_the_machine_kept_waiting_proves_nothing_of_times() -> No
     assert doubts(little.observed) == doubts(afterwards.observed) == ()
 
 
+@pytest.mark.parametrize(
+    ("p50_s", "most_s", "said"),
+    [
+        (0.0019, 0.099, ()),
+        (0.0026, 0.05, ("half of its wake-ups were 2.6 ms late (at most 2)",)),
+        (0.001, 0.2, ("a wake-up was 200.0 ms late (at most 100)",)),
+    ],
+    ids=["in time", "every wake-up", "one wake-up"],
+)
+def test_a_lapse_multiplies_what_a_busy_machine_adds(p50_s: float, most_s: float, said: tuple[str, ...]) -> None:
+    made = b1().say(15.0, "lapsed", factor=30.0, looks=570, late_p50_s=p50_s, late_most_s=most_s)
+
+    found = tuple(f"the machine was too busy for a lapse: {each}" for each in said)
+    assert lateness(made.observed) == doubts(made.observed) == found
+
+
 @pytest.mark.parametrize("name", ["cut", "heal", "freeze", "unfreeze", "move-address"])
 def test_a_mark_that_was_obeyed_late_makes_every_time_after_it_the_machine_s(name: str) -> None:
     late = br1().say(12.0, "mark", name=name, done_at=1014.3)

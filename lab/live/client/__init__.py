@@ -47,6 +47,7 @@ not_sent         ``text`` that was typed without a connection
 answer           ``asked``, ``text``, ``says``, ``truth``, ``consistent``, ``commit_age_s``, ``began_s`` after the
                  question
 lapse            ``since``, ``factor``, ``server``: whether it was told
+lapsed           ``factor``, ``looks``, ``late_p50_s``, ``late_most_s``: how punctual it was then, by the wall
 told             ``word`` on standard input
 stuck            ``step`` (from 1; 0 is the first connection), ``do``, ``why``: the script could not go on
 defect           ``error``: something failed that nobody foresaw; the traceback is on standard error

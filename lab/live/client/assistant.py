@@ -23,6 +23,7 @@ from lab.live.client.options import Options
 from lab.live.client.recoverer import Recoverer
 from lab.live.client.speaking import Voice
 from lab.live.clock import Clock
+from lab.live.lateness import Lateness
 from lab.live.protocol.messages import (
     ClientContent,
     ClientMessage,
@@ -76,6 +77,8 @@ class Assistant:
         self.calls.on_ended.append(self._tell_update)
         self._conversation = Conversation(clock, events)
         self._voice = Voice(clock, events, self._send, replay=options.replay)
+        self._lapsed: Lateness | None = None
+        """Looks at the event loop as long as session time is hurried."""
 
     # What a script makes it do.
 
@@ -153,12 +156,16 @@ class Assistant:
 
     async def lapse(self, factor: float) -> None:
         """Change session time's speed, here and on the server, and wait until it has changed."""
+        self._tell_lapsed()
         lapse = Lapse(time.monotonic() + AHEAD_S, factor)
         if self._options.status is not None:
             await announce(self._options.status, lapse)
         self.clock.enter(lapse)
         self.events.tell("lapse", since=lapse.since, factor=factor, server=self._options.status is not None)
         await asyncio.sleep(lapse.since - time.monotonic())
+        if factor > 1:
+            self._lapsed = Lateness()
+            self._lapsed.start()
 
     async def recover(self) -> None:
         """Recover by the policy; nothing where nothing is lost."""
@@ -181,6 +188,7 @@ class Assistant:
     def account(self) -> None:
         """Say the bookings and the ledger, and how well the watchdog kept its time."""
         self.calls.account()
+        self._tell_lapsed()
         if self._voice.lost_s:
             self.events.tell("speech_lost", seconds=round(self._voice.lost_s, 3))
         lateness_s = sorted(self.connections.lateness_s)
@@ -189,8 +197,25 @@ class Assistant:
             looks = len(lateness_s)
             self.events.tell("watchdog", looks=looks, late_p99_s=round(p99_s, 6), late_most_s=round(most_s, 6))
 
+    def _tell_lapsed(self) -> None:
+        """Of a lapse that ends: how late the machine was, which session time multiplies."""
+        if self._lapsed is None:
+            return
+        self._lapsed.stop()
+        late, self._lapsed = self._lapsed.figures(), None
+        if late["looks"]:
+            self.events.tell(
+                "lapsed",
+                factor=self.clock.factor,
+                looks=late["looks"],
+                late_p50_s=round(late["p50_s"] or 0.0, 6),
+                late_most_s=round(late["max_s"] or 0.0, 6),
+            )
+
     async def stop(self) -> None:
         """End everything; what is not committed never will be."""
+        if self._lapsed is not None:
+            self._lapsed.stop()
         await self._recoverer.stop()
         await self.calls.backend.stop()
         await self.connections.stop()

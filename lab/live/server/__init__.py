@@ -11,7 +11,6 @@ The shell around ``lab.live.session``: it reads frames, tells how connections en
     framelog      every frame and every note in a file
     certificates  an authority and a certificate of the server's own
     status        the status port: what the sessions are, and POST /lapse and /close
-    lateness      how late the event loop is
     serving       all of it together
     program       the command line
 

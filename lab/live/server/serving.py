@@ -19,13 +19,13 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from lab.live.clock import Clock
+from lab.live.lateness import Lateness
 from lab.live.protocol import closing, paths
 from lab.live.protocol.messages import Setup
 from lab.live.server import bookings, certificates
 from lab.live.server.door import Door, listen
 from lab.live.server.ear import Ear
 from lab.live.server.framelog import FrameLog
-from lab.live.server.lateness import Lateness
 from lab.live.server.line import Line
 from lab.live.server.shell import Shell, Tell, plain
 from lab.live.server.status import StatusPort

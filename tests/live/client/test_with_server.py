@@ -251,6 +251,10 @@ def test_a_lapse_hurries_both_sides_by_the_same_factor() -> None:
         assert abs(apart_s) < 0.01
         assert last.t - first.t > 30
         assert last.at - first.at < 5
+        lapsed = acted.one("lapsed")
+        assert lapsed["factor"] == 40
+        assert lapsed["looks"] > 5
+        assert 0 <= lapsed["late_p50_s"] <= lapsed["late_most_s"] < 5
 
     play(scene)
 

@@ -1,4 +1,4 @@
-"""How late the event loop serves its timers: what a busy server does to every session in it."""
+"""How late an event loop serves its timers: what a busy machine does to every session in it."""
 
 import asyncio
 import time
