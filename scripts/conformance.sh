@@ -13,6 +13,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly python=${PYTHON:-$PWD/.venv/bin/python}
 [ -x "$(command -v "$python")" ] || { echo "conformance: no $python; make setup first" >&2 && exit 5; }
 
+# Two of these at once would remove each other's folders: the second one waits, and finds all there.
+mkdir -p .venv
+exec 9>.venv/conformance.lock
+flock 9
+
 # What an environment was filled from; its scripts hold its path.
 fingerprint() { { pwd && "$python" --version && cat "$1" scripts/conformance.sh; } | sha256sum; }
 
