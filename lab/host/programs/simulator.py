@@ -24,6 +24,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from lab.core.flow import Endpoint
 from lab.host.machine.remote import Watch
 from lab.host.programs.common import Program, beginning, note, one_that_comes, run, say, words
 from lab.host.programs.options import TURNS
@@ -159,7 +160,7 @@ async def _reach(given: argparse.Namespace) -> AsyncIterator[Transport]:
         return
     with beginning(given):
         made = await (
-            websocket.connect(f"ws://{given.host}:{given.port}")
+            websocket.connect(f"ws://{Endpoint(given.host, given.port)}")
             if given.websocket
             else transport.connect(given.host, given.port)
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from websockets.asyncio import client, server
 from websockets.asyncio.connection import Connection
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.protocol import State
 
 from lab.host.protocol.codec import Codec
@@ -243,12 +243,14 @@ async def connect(url: str, codec: Codec | None = None) -> WebSocketTransport:
 
     Raises:
         NotWebSocket: who does speaks something else.
-        OSError: nobody does.
+        OSError: nobody does, or that is no address of a WebSocket.
     """
     try:
         made = await client.connect(url, create_connection=_Client, proxy=None, **_OPTIONS)
     except InvalidHandshake as error:
         raise NotWebSocket(url, str(error)) from error
+    except (InvalidURI, ValueError) as error:
+        raise ConnectionError(f"{url} is no address of a WebSocket") from error
     return WebSocketTransport(made, codec)
 
 

@@ -8,6 +8,7 @@ import socket
 
 import pytest
 
+from lab.core.flow import Endpoint
 from lab.host.programs.common import UNREAD
 from lab.host.programs.main import main
 from lab.host.programs.options import SCRIPT
@@ -18,18 +19,21 @@ from lab.host.shell.owner import NO_JOB
 from tests.host.programs.running import DEADLINE_S, Running, Said, listening, running
 
 
-def call(*options: str, job: tuple[str, ...] = (), codes: tuple[int, int] = (0, 0)) -> tuple[Said, Said]:
+def call(
+    *options: str, job: tuple[str, ...] = (), codes: tuple[int, int] = (0, 0), host: str = "127.0.0.1"
+) -> tuple[Said, Said]:
     """What the job said and what the simulator said."""
-    with listening(*options, "job", "--hangs-up-after", "goodbye", *job) as (serving, port):
-        with running(*options, "simulator", "127.0.0.1", port, "--await-close", "--timeout", "5") as simulator:
+    with listening(*options, "job", "--host", host, "--hangs-up-after", "goodbye", *job) as (serving, port):
+        with running(*options, "simulator", host, port, "--await-close", "--timeout", "5") as simulator:
             assert simulator.code() == codes[1]
         assert serving.code() == codes[0]
     return serving.said, simulator.said
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("options", [(), ("--websocket",)], ids=["tcp", "websocket"])
-def test_a_call_ends_with_the_agent_and_is_judged(options: tuple[str, ...]) -> None:
-    job, simulator = call(*options)
+def test_a_call_ends_with_the_agent_and_is_judged(options: tuple[str, ...], host: str) -> None:
+    job, simulator = call(*options, host=host)
 
     told = [line for line in simulator if line["event"] in {"told", "finalized"}]
     assert (told[0]["reason"], told[1]["outcome"], told[1]["verdict"]["success"]) == ("COMPLETED", "answered", True)
@@ -92,9 +96,16 @@ def test_a_port_that_is_taken_and_a_name_without_an_address_are_too(capsys: pyte
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["job", "--port", str(taken.getsockname()[1])]) == 2
     assert "address already in use. Fix: name another address or port" in capsys.readouterr().err
-    assert main(["simulator", "nobody.invalid", "1"]) == 2
-    assert "nobody.invalid is no host: " in (why := capsys.readouterr().err)
-    assert ". Fix: name one that resolves" in why
+    for options in ([], ["--websocket"]):
+        assert main([*options, "simulator", "nobody.invalid", "1"]) == 2
+        assert "nobody.invalid is no host: " in (why := capsys.readouterr().err)
+        assert ". Fix: name one that resolves" in why
+
+
+@pytest.mark.parametrize("host", ["http://host", "[host", ""])
+def test_a_name_that_is_no_part_of_a_url_is_too(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--websocket", "simulator", host, "1"]) == 2
+    assert f"ws://{Endpoint(host, 1)} is no address of a WebSocket" in capsys.readouterr().err
 
 
 def test_an_interrupt_ends_either_without_a_traceback() -> None:
