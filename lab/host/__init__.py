@@ -8,7 +8,6 @@
                 a relay for a host and a remote that both connect
     tables/     what packet loss has no part in: how an end is told, a host without a session, the end of a simulation
     programs/   what ``python -m lab.host`` runs: a job, a simulator and a relay as programs
-    typed       lines of standard input, for one that is led by hand
 
 A host serves one remote over one transport. The job owns the host of its room; sessions attach to it and detach from
 it. A session in another room has a host of its own.

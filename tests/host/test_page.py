@@ -12,6 +12,7 @@ import pytest
 
 import lab.host
 from lab.host.programs.main import main
+from tests.testbed.isolated import until
 
 ROOT = Path(lab.host.__file__).parent.parent.parent
 PAGE = (ROOT / "docs/host.md").read_text(encoding="utf-8")
@@ -60,8 +61,8 @@ def test_the_host_and_the_remote_shown_print_what_is_shown(tmp_path: Path) -> No
 def _until_listening(port: str, host: "subprocess.Popen[bytes]") -> None:
     """Without connecting, since the host takes the first one."""
     listens = re.compile(rf"^\s*\d+: 0100007F:{int(port):04X} \S+ 0A ", re.MULTILINE)
-    while not listens.search(Path("/proc/net/tcp").read_text()):
-        assert host.poll() is None
+    until(lambda: host.poll() is not None or listens.search(Path("/proc/net/tcp").read_text()), DEADLINE_S)
+    assert host.poll() is None
 
 
 def test_the_run_shown_prints_what_is_shown(tmp_path: Path) -> None:

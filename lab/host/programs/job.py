@@ -30,12 +30,12 @@ from lab.host.machine.reasons import EndCause, Ending
 from lab.host.machine.variant import VARIANTS
 from lab.host.programs.common import Program, note, one_that_comes, run, say, words
 from lab.host.programs.options import SCRIPT
+from lab.host.programs.typed import typed
 from lab.host.protocol.messages import CloseReason, EventBody, Verdict
 from lab.host.shell.agent import ScriptedAgent
 from lab.host.shell.job import Job
 from lab.host.shell.session import Session
 from lab.host.shell.transport import Transport
-from lab.host.typed import typed
 
 ROOM = "room-1"
 

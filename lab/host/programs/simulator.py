@@ -28,6 +28,7 @@ from lab.core.flow import Endpoint
 from lab.host.machine.remote import Watch
 from lab.host.programs.common import Program, beginning, note, one_that_comes, run, say, words
 from lab.host.programs.options import TURNS
+from lab.host.programs.typed import typed
 from lab.host.protocol.errors import FrameTooLong
 from lab.host.protocol.messages import (
     AgentStateChanged,
@@ -43,7 +44,6 @@ from lab.host.shell.failures import RequestFailed
 from lab.host.shell.remote import RemoteSession
 from lab.host.shell.simulator import Simulation, simulate, spoken
 from lab.host.shell.transport import Transport
-from lab.host.typed import typed
 
 NOT_SENT = "not sent"
 """How a turn ended that no message can hold."""

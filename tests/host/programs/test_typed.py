@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.host.typed import typed
+from lab.host.programs.typed import typed
 
 DEADLINE_S = 10.0
 
@@ -86,7 +86,7 @@ def test_input_that_does_not_block_is_waited_for() -> None:
 
 READ = """
 import asyncio, os
-from lab.host.typed import typed
+from lab.host.programs.typed import typed
 
 async def main():
     print([line async for line in typed()])
