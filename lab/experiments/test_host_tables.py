@@ -11,6 +11,7 @@ Look at: the rows themselves; ``lab/host/tables/`` says how each is measured.
 
 import pytest
 
+from lab.experiments.apart import apart
 from lab.host.machine.variant import REPAIRED, VARIANTS
 from lab.host.protocol.messages import CloseReason
 from lab.host.tables import Row, host_rows
@@ -20,7 +21,7 @@ from lab.host.tables.stage import CARRIERS, REQUEST_S, SESSION_END_S
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return host_rows()
+    return apart(host_rows)
 
 
 def test_every_repair_holds_and_every_defect_shows(rows: list[Row]) -> None:

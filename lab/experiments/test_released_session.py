@@ -18,6 +18,7 @@ import asyncio
 
 import pytest
 
+from lab.experiments.apart import apart
 from lab.live.lifecycle import LAB, PUBLISHED, REPAIRED
 from lab.live.lifecycle.endpoints import ENDPOINTS
 from lab.study.lifecycle import closes, race, ways
@@ -26,9 +27,13 @@ from lab.study.lifecycle.predictions import CLOSING, leaks_as_predicted
 from lab.study.lifecycle.tables import Tables, measure
 
 
+def measured() -> Tables:
+    return asyncio.run(measure())
+
+
 @pytest.fixture(scope="module")
 def tables() -> Tables:
-    return asyncio.run(measure())
+    return apart(measured)
 
 
 @pytest.mark.parametrize("variant", [REPAIRED.name, LAB.name])

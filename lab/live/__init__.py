@@ -11,7 +11,6 @@ Pure, without clock, socket or randomness; instants are arguments, in seconds of
 Shells around them::
 
     clock       session time on asyncio
-    lateness    how late an event loop serves its timers
     server/     sessions over WebSocket, their certificates, their status page
     client/     the reference client, its link, its bookings, and the same policy on google-genai
     lifecycle/  a client session that closes when it is released, beside the published one that does not

@@ -23,7 +23,6 @@ from lab.live.client.options import Options
 from lab.live.client.recoverer import Recoverer
 from lab.live.client.speaking import Voice
 from lab.live.clock import Clock
-from lab.live.lateness import Lateness
 from lab.live.protocol.messages import (
     ClientContent,
     ClientMessage,
@@ -37,6 +36,7 @@ from lab.live.recovery.liveness import Watchdog
 from lab.live.recovery.restore import history, update_note
 from lab.live.timelapse import Lapse
 from lab.live.voice.clips import Clip
+from lab.programs.lateness import Lateness
 
 NO_HANDLE = "the session has no handle"
 

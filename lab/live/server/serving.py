@@ -19,7 +19,6 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from lab.live.clock import Clock
-from lab.live.lateness import Lateness
 from lab.live.protocol import closing, paths
 from lab.live.protocol.messages import Setup
 from lab.live.server import bookings, certificates
@@ -32,6 +31,7 @@ from lab.live.server.status import StatusPort
 from lab.live.session.house import House
 from lab.live.session.ports import Model, SpeechEnd
 from lab.live.session.profile import DEFAULT, Profile
+from lab.programs.lateness import Lateness
 from lab.programs.report import say
 
 OPEN_S = 10.0

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from lab.live.lateness import Lateness
+from lab.programs.lateness import Lateness
 
 
 def test_a_loop_that_was_blocked_is_late() -> None:
