@@ -90,7 +90,18 @@ class TappedConnection(ClientConnection):
 
     def unacknowledged(self, now: float) -> float | None:
         """Since when octets are unacknowledged by the peer's kernel."""
-        return self._acknowledgements.since(look(self.transport.get_extra_info("socket")), now)
+        return self._acknowledgements.since(look(self.opened_socket), now)
+
+    @property
+    def opened_socket(self) -> Any:
+        """The transport's socket; None before TCP stands, and where asyncio has none any more.
+
+        Over TLS it raises for that (``AttributeError``) once a transport was closed twice.
+        """
+        try:
+            return self.transport.get_extra_info("socket")
+        except AttributeError:
+            return None
 
     @property
     def ending(self) -> Ending:

@@ -160,12 +160,10 @@ class WebSocketWire:
         the connection at the server's answer.
         """
         connection = self._connection
-        if connection is None or not hasattr(connection, "transport") or self._left:
+        opened = None if connection is None or self._left else connection.opened_socket
+        if connection is None or opened is None:
             return
         self._left = connection.aborted = True
-        opened = connection.transport.get_extra_info("socket")
-        if opened is None:
-            return  # over TLS there is none any more when it is over
         with contextlib.suppress(OSError):  # it is over
             if threading.get_ident() == self._thread and not connection.writing:
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)  # FIN takes it out

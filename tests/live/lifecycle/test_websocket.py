@@ -30,7 +30,7 @@ from lab.live.lifecycle.endings import (
     WireEnded,
     told,
 )
-from lab.live.lifecycle.peer import SILENCE, VANISH, end, say
+from lab.live.lifecycle.peer import SILENCE, VANISH, end, peer, say
 from lab.live.lifecycle.socket import LiveSocket
 from lab.live.lifecycle.websocket import WebSocketWire
 from lab.live.protocol import paths, wire
@@ -394,6 +394,23 @@ def test_left_in_its_own_thread_it_says_its_code_and_in_another_it_just_ends(
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "over TLS"])
+def test_left_when_it_is_over_nothing_happens(tls: bool, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        by = authority(tmp_path) if tls else None
+        async with asyncio.timeout(4 * DEADLINE_S), peer(None if by is None else server_context(by)) as url:
+            made = WebSocketWire(url, ssl=None if by is None else ssl.create_default_context(cafile=by.path))
+            await made.open()
+            await made.send(wire.encode(Setup(end(1001))))
+            assert (await ending(made)).by is Party.SERVER
+            connection = made._connection
+            assert connection is not None
+            await until(lambda: connection.protocol.state is State.CLOSED, "the end")
+            made.leave(1000, "")
+
+    asyncio.run(scenario())
+
+
 def test_a_receive_that_is_cancelled_lets_go_of_the_connection() -> None:
     async def scene(url: str) -> None:
         made = await opened(url, SILENCE)
@@ -482,3 +499,25 @@ def test_a_silent_server_is_waited_for() -> None:
             await receiving
 
     play(scene)
+
+
+def test_over_tls_a_session_that_its_server_ended_is_released_as_any_other(tmp_path: Path) -> None:
+    """asyncio has no socket any more for a transport that was closed twice, and raises."""
+
+    async def scenario() -> None:
+        by = authority(tmp_path)
+        trusted = ssl.create_default_context(cafile=by.path)
+        async with asyncio.timeout(4 * DEADLINE_S), peer(server_context(by)) as url:
+            session = LiveSession(lambda: WebSocketWire(url, ssl=trusted), Setup("m"))
+            await session.connect()
+            await session.send_text(end(1001))
+            responses = session.responses
+            await anext(responses)
+            with pytest.raises(ClosedByServer):
+                await anext(responses)
+            await session.close()
+            del session
+
+            assert responses.finished
+
+    asyncio.run(scenario())
