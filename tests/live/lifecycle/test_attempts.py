@@ -122,6 +122,23 @@ def test_a_server_that_did_not_answer_the_close_is_not_waited_for() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
+def test_a_session_that_its_server_closed_is_not_waited_for() -> None:
+    """No close of ours has to settle."""
+
+    async def scene() -> None:
+        closed = Told(READY, name("h"))
+        session = made(LAB, closed, saying(LOCKED), Told(READY))
+        await session.connect()
+        closed.coming.put_nowait(OTHER)
+        while not session.is_closed:
+            await asyncio.sleep(0)
+        with pytest.raises(SetupRefused, match="1011"):
+            await session.resume("h")
+
+    play(scene)
+
+
+@pytest.mark.usefixtures("at_once")
 def test_another_session_that_is_refused_is_not_waited_for() -> None:
     """Nothing is locked that it asks for."""
 

@@ -110,10 +110,12 @@ def test_no_task_holds_the_session(variant: Variant) -> None:
 
 def test_the_latest_name_is_the_one_to_resume_by() -> None:
     async def scene() -> None:
-        session = made(LAB, Told(READY, name("first"), name("second")))
+        stale = wire.encode(ServerMessage(session_resumption_update=SessionResumptionUpdate("none", False)))
+        session = made(LAB, Told(READY, name("first"), name("second"), stale))
         await session.connect()
-        while session.handle != "second":
+        for _ in range(4):
             await anext(session.responses)
+        assert session.handle == "second"
         await session.close()
 
     play(scene)
@@ -140,6 +142,19 @@ def test_an_answer_to_the_setup_that_is_no_message_is_an_error_of_connect() -> N
     async def scene() -> None:
         session = made(LAB, Told(b"[]"))
         with pytest.raises(SessionError, match="answer to the setup"):
+            await session.connect()
+
+        assert session.is_closed
+
+    play(scene)
+
+
+def test_an_end_of_our_own_before_the_setups_answer_is_no_session() -> None:
+    async def scene() -> None:
+        told = Told()
+        told.coming.put_nowait(Closure(Party.US, 1000))
+        session = made(LAB, told)
+        with pytest.raises(ClosedHere):
             await session.connect()
 
         assert session.is_closed

@@ -80,6 +80,18 @@ def test_a_send_that_meets_the_end_says_how_it_ended() -> None:
         socket.send(b"late").send(None)
 
 
+def test_a_send_that_fails_at_a_close_of_ours_says_so_whatever_the_wire_calls_it() -> None:
+    socket, wire = socket_of(LAB, 1011)
+
+    async def closed_meanwhile(_: bytes) -> None:
+        socket.recorded = Closure(Party.US, 1000)
+        raise WireEnded(Closure(Party.NETWORK, 1006))
+
+    wire.send = closed_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(ClosedHere):
+        socket.send(b"late").send(None)
+
+
 def test_left_without_a_loop_it_is_our_own_end() -> None:
     socket, wire = socket_of(LAB, 1011)
     socket.leave(1001, "")
