@@ -118,10 +118,10 @@ def test_a_servers_close_is_told_when_its_frame_is_read_whatever_tcp_does() -> N
 
 @contextlib.asynccontextmanager
 async def stuck_behind(
-    data: bytes,
+    data: bytes, *, closing: bool = False
 ) -> AsyncIterator[tuple[WebSocketWire, "asyncio.Future[None]", asyncio.StreamReader]]:
     """A wire with so much to write that its kernel takes no more, and a server that then closes with 1011; it reads on
-    as soon as somebody does."""
+    as soon as somebody does. Or its own close waits behind that, and the server's crosses it."""
     arrived: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
         asyncio.get_running_loop().create_future()
     )
@@ -138,8 +138,12 @@ async def stuck_behind(
         connection = made._connection
         assert connection is not None
         await until(lambda: connection.transport.get_write_buffer_size() > 0, "a kernel that takes no more")
+        ours = asyncio.ensure_future(made.cancel(1000, "")) if closing else None
+        await until(lambda: (connection.protocol.close_sent is not None) is closing, "our close")
         writer.write(b"\x88\x02" + struct.pack("!H", 1011))
         yield made, sending, reader
+        if ours is not None:
+            await ours
         writer.transport.abort()
 
 
@@ -169,12 +173,15 @@ def test_the_answer_is_written_behind_what_the_kernel_has_not_taken_and_the_read
     asyncio.run(scenario())
 
 
-def test_an_answer_that_nobody_takes_is_not_waited_for_longer_than_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket, "ANSWER_S", 0.2)
+@pytest.mark.parametrize(("closing", "by"), [(False, Party.SERVER), (True, Party.US)], ids=["an answer", "a close"])
+def test_what_nobody_takes_is_not_waited_for_longer_than_an_answer(
+    closing: bool, by: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "ANSWER_S", 1.0)
 
     async def scenario() -> None:
-        async with stuck_behind(bytes(32 * 2**20)) as (made, sending, _):
-            assert await ending(made) == Closure(Party.SERVER, 1011)
+        async with stuck_behind(bytes(32 * 2**20), closing=closing) as (made, sending, _):
+            assert await ending(made) == Closure(by, 1011)
             async with asyncio.timeout(DEADLINE_S):
                 with pytest.raises(WireEnded):
                     await sending
