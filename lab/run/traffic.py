@@ -21,7 +21,11 @@ class Traffic:
     """When this end last received a packet of the flow."""
 
     copies: tuple[Classified, ...]
-    """Retransmissions and probes from the cut on, in order."""
+    """Retransmissions from the cut on, and probes from the last packet received or the cut on, in order.
+
+    A peer answers no more than two probes a second, so the last one before the cut may have been passed over: its
+    sender counts it with those that are lost.
+    """
 
     reset_at: float | None
     """When this end sent a RST into the hole, as a keepalive death does."""
@@ -62,8 +66,13 @@ def read_traffic(
     acked = _highest_ack(c for c in heard if c.segment.time_s < dark_until)
     dark = [c for c in mine if c.segment.time_s < dark_until]
     lost = next((c for c in dark if _carries(c) and not _acknowledged(c, acked)), None)
+    heard_times = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
+    unanswered_from = min(cut_at, heard_times[-1]) if heard_times else cut_at
     copies = tuple(
-        c for c in mine if c.segment.time_s >= cut_at and (c.segment_class.is_copy or c.segment_class in PROBES)
+        c
+        for c in mine
+        if (c.segment_class.is_copy and c.segment.time_s >= cut_at)
+        or (c.segment_class in PROBES and c.segment.time_s >= unanswered_from)
     )
     recovered = None
     if healed_at is not None and lost is not None:
@@ -71,7 +80,6 @@ def read_traffic(
             (c.segment.time_s for c in heard if c.segment.time_s >= cut_at and _covers(c, lost)),
             None,
         )
-    heard_times = [c.segment.time_s for c in heard if c.segment.time_s < dark_until]
 
     def first_with(flags: int) -> float | None:
         return next((c.segment.time_s for c in dark if c.segment.time_s >= cut_at and c.segment.flags & flags), None)

@@ -30,6 +30,20 @@ TALK = (data(99.0, 1), acknowledgment(99.0001, 8))
 LOST = (data(100.1, 8), data(100.31, 8), data(100.72, 8))
 
 
+def probe(at: float, seq: int) -> Segment:
+    return segment(at, seq=seq)
+
+
+def test_probes_count_from_the_last_packet_received_on_whether_or_not_the_path_was_dark_then() -> None:
+    """The peer of a closed window passes over a probe that comes less than half a second after it answered one."""
+    closed = acknowledgment(99.0001, 8)._replace(window=0)
+    answer = closed._replace(time_s=99.2101)
+    seen = traffic(TALK[0], closed, probe(99.21, 7), answer, probe(99.63, 7), probe(100.48, 7))
+
+    assert seen.heard_at == 99.2101
+    assert [c.segment.time_s for c in seen.copies] == [99.63, 100.48]
+
+
 def test_the_first_unacknowledged_segment_is_what_was_lost_and_the_rest_are_copies() -> None:
     seen = traffic(*TALK, *LOST)
 
