@@ -138,6 +138,7 @@ def _fate(
         reset=reset,
         as_closed=as_closed,
         told_at=told_at,
+        reset_at=traffic.reset_at,
     )
     fate = dated_close(fate, track, traffic.ended_at)
     if reset and traffic.told_at is not None and fate.cause == Cause.RESET.value:

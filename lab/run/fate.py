@@ -8,6 +8,10 @@ from lab.testbed.ports import Counters, SocketTrack
 
 ABORTED = "TcpExtTCPAbortOnTimeout"
 
+ENDED_OPEN = "TcpEstabResets"
+"""Connections that ended straight from one of ``BEFORE_FIN`` (``tcp_set_state``), as every one does that its kernel
+gives up before anybody has closed it."""
+
 TIMERLESS = frozenset({"reset", "icmp"})
 """Ends that come from outside; every other one is an expiry of the socket's timer."""
 
@@ -51,6 +55,7 @@ def read_fate(
     reset: bool,
     as_closed: bool = False,
     told_at: float | None = None,
+    reset_at: float | None = None,
 ) -> KernelFate:
     """What the samples and the counters say together.
 
@@ -64,18 +69,22 @@ def read_fate(
             decision, and what becomes of the orphan no answer to whether its kernel had given up.
         told_at: When the wire saw its first FIN, or its program said that it had closed; None where the program is
             known to have held the socket to its end. It tells of a close that no sample saw, because the socket was
-            gone before the next look.
+            gone before the next look. Where nobody tells, the node's counters do.
+        reset_at: When the wire saw a RST of its own after the cut. Of all that a kernel ends by itself keepalive alone
+            says so: another one is a program's that let go of data it had not read, or would not wait.
     """
     closed_at = next((s.at for s in track.samples if s.at >= cut_at and orphaned(s)), None)
     held_at = None
     if closed_at is not None:
         held_at = next((s.at for s in reversed(track.samples) if s.at < closed_at and not orphaned(s)), None)
-    unseen = told_at is not None and _closed_unseen(track, told_at)
-    if unseen and told_at is not None:
-        closed_at, held_at = told_at, min(track.samples[-1].at, told_at)
+    unseen_at = _closed_unseen(track, delta, told_at)
+    if unseen_at is not None:
+        closed_at, held_at = unseen_at, min(track.samples[-1].at, unseen_at)
     if track.gone_at is None or not track.samples or (closed_at is not None and not as_closed):
         return KernelFate(None, 0.0, None, closed_at, held_at)
-    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset, unseen=unseen)
+    aborted = reset_at is not None and reset_at <= track.gone_at + track.gone_within_s
+    unseen = unseen_at is not None
+    cause = _cause(track.samples, delta, user_timeout=user_timeout, reset=reset, unseen=unseen, aborted=aborted)
     if cause is None:
         # The kernel did not decide: whoever let it go was the program.
         return KernelFate(None, 0.0, None, track.gone_at if closed_at is None else closed_at, held_at)
@@ -87,11 +96,14 @@ def orphaned(sample: SocketSample) -> bool:
     return sample.inode == 0 and sample.state in CLOSED_STATES
 
 
-def _closed_unseen(track: SocketTrack, told_at: float) -> bool:
-    """Whether a close came after the last look at the socket, which then was gone before the next one."""
-    if track.gone_at is None or not track.samples:
-        return False
-    return track.samples[-1].state in BEFORE_FIN and told_at <= track.gone_at + track.gone_within_s
+def _closed_unseen(track: SocketTrack, delta: Counters, told_at: float | None) -> float | None:
+    """By when it was closed after the last look at it, if it was, and gone before the next one."""
+    if track.gone_at is None or not track.samples or track.samples[-1].state not in BEFORE_FIN:
+        return None
+    if told_at is not None and told_at <= track.gone_at + track.gone_within_s:
+        return told_at
+    # A timer ended a connection here, and none that was open: nobody had this one any more.
+    return track.gone_at if delta.get(ABORTED, 0) and not delta.get(ENDED_OPEN, 0) else None
 
 
 def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) -> KernelFate:
@@ -111,7 +123,7 @@ def dated_close(fate: KernelFate, track: SocketTrack, ended_at: float | None) ->
 
 
 def _cause(
-    samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool, unseen: bool
+    samples: Sequence[SocketSample], delta: Counters, *, user_timeout: bool, reset: bool, unseen: bool, aborted: bool
 ) -> str | None:
     last = samples[-1]
     # While the fatal timer's handler runs, the timer is no longer pending: the look before tells which one it was.
@@ -122,7 +134,7 @@ def _cause(
         return "fin-timeout"
     if reset:
         return "reset"
-    if not delta.get(ABORTED, 0):
+    if not delta.get(ABORTED, 0) or (aborted and timer is not Timer.KEEPALIVE):
         return None
     if unseen:
         # What is in flight is the retransmission timer's, the FIN too, whatever timer was seen last.

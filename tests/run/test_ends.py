@@ -12,7 +12,7 @@ from lab.core.segment import Flag
 from lab.core.socket import TcpState, Timer
 from lab.core.verdict import Kind
 from lab.run.ends import Readings, read_end
-from lab.run.fate import ABORTED
+from lab.run.fate import ABORTED, ENDED_OPEN
 from lab.run.findings import EndFinding
 from lab.run.predictions import predictions
 from lab.run.proofs import proofs
@@ -37,12 +37,20 @@ HELD = sample(at=SENT_AT + 5.7, timer=Timer.RETRANSMIT, expires_s=0.07, unacked=
 
 
 def end_of(
-    process: FakeProcess, *looks: Any, fin: bool = True, module: str = "lab.programs.client", reset: bool = False
+    process: FakeProcess,
+    *looks: Any,
+    fin: bool = True,
+    module: str | None = "lab.programs.client",
+    reset: bool = False,
+    ended_open: int = 1,
 ) -> EndFinding:
-    """A client's end, its kernel's count of a time-out that killed included."""
+    """A client's end, its kernel's count of a time-out that killed included.
+
+    Another connection of the node may have ended open too.
+    """
     segments = [*TALK, *SENT, *([FIN] if fin else []), *([RESET] if reset else [])]
     track = SocketTrack(looks, SENT_AT + GONE_S, 0.003)
-    counts = {ABORTED: 1, "TcpRetransSegs": 7}
+    counts = {ABORTED: 1, ENDED_OPEN: ended_open, "TcpRetransSegs": 7}
     spec = RunSpec(Program(("srv",)), Program(("cli",), module=module), 5000)
     run = watched(
         spec=spec, until=107.2, forecasts={"client": made_forecast()}, programs={"client": cast("Any", process)}
@@ -89,6 +97,18 @@ def test_where_the_fin_waits_behind_lost_data_the_programs_own_word_tells_of_its
     end = end_of(process, HELD, fin=False)
 
     assert (end.let_go_at, end.fate.held_at) == pytest.approx((SENT_AT + FIN_S, HELD.at))
+    assert end.orphan is not None
+    assert end.orphan.cause == "orphan-retries"
+    assert [name for name in failed(end) if name.startswith("client")] == []
+
+
+def test_where_nobody_tells_of_a_close_the_kernels_counts_do() -> None:
+    """A foreign program's, behind lost data, a few milliseconds before an expiry past its orphan's bound."""
+    end = end_of(FakeProcess(), HELD, fin=False, module=None, ended_open=0)
+
+    assert end.let_go_at is not None
+    assert HELD.at < end.let_go_at <= SENT_AT + GONE_S
+    assert end.fate.held_at == HELD.at
     assert end.orphan is not None
     assert end.orphan.cause == "orphan-retries"
     assert [name for name in failed(end) if name.startswith("client")] == []

@@ -5,13 +5,17 @@ from typing import Any
 import pytest
 
 from lab.core.socket import SocketSample, TcpState, Timer
-from lab.run.fate import ABORTED, KernelFate, dated_close, narrowed, read_fate
+from lab.run.fate import ABORTED, ENDED_OPEN, KernelFate, dated_close, narrowed, read_fate
 from lab.testbed.ports import SocketTrack
 from tests.run.cases import gave_up, nothing
 from tests.run.fakes import sample
 
 CUT_AT = 100.0
-TIMED_OUT = {ABORTED: 1}
+TIMED_OUT = {ABORTED: 1, ENDED_OPEN: 1}
+"""Of a connection that somebody still had."""
+
+LEFT_ALONE = {ABORTED: 1}
+"""Of one that was closed before its timer ended it."""
 
 
 def track(*samples: SocketSample, gone_at: float | None = None) -> SocketTrack:
@@ -104,6 +108,33 @@ def test_what_ended_a_socket_whose_close_no_sample_saw_is_an_orphans_end(user_ti
     seen = fate(HELD, TIMED_OUT, told_at=104.875, as_closed=True, user_timeout=user_timeout)
 
     assert (seen.gone_at, seen.cause, seen.closed_at) == (105.0, cause, 104.875)
+
+
+@pytest.mark.parametrize("as_closed", [False, True])
+def test_a_close_of_which_nobody_tells_is_told_by_the_kernels_counts(as_closed: bool) -> None:
+    seen = fate(HELD, LEFT_ALONE, as_closed=as_closed)
+
+    assert (seen.closed_at, seen.held_at) == (105.0, 104.75)
+    assert (seen.gone_at, seen.cause) == ((105.0, "orphan-retries") if as_closed else (None, None))
+
+
+@pytest.mark.parametrize("timer", [Timer.RETRANSMIT, Timer.PROBE])
+def test_a_socket_that_went_with_a_reset_of_its_own_was_let_go_by_its_program(timer: Timer) -> None:
+    """Whatever timed out was another connection."""
+    seen = fate(track(sample(at=104.75, timer=timer, unacked=1), gone_at=105.0), TIMED_OUT, reset_at=104.9)
+
+    assert (seen.gone_at, seen.cause, seen.closed_at) == (None, None, 105.0)
+
+
+@pytest.mark.parametrize(
+    ("timer", "reset_at", "cause"), [(Timer.KEEPALIVE, 105.0, "keepalive"), (Timer.RETRANSMIT, 105.5, "retries2")]
+)
+def test_keepalive_resets_too_and_a_later_reset_is_an_answer_to_what_came_then(
+    timer: Timer, reset_at: float, cause: str
+) -> None:
+    seen = fate(track(sample(at=104.75, timer=timer), gone_at=105.0), TIMED_OUT, reset_at=reset_at)
+
+    assert (seen.gone_at, seen.cause) == (105.0, cause)
 
 
 @pytest.mark.parametrize("fin_at", [None, 105.25])
