@@ -12,7 +12,7 @@ from lab.run.bystander import read_bystander
 from lab.run.ends import Readings, read_end, read_far
 from lab.run.findings import Findings
 from lab.run.noticing import event_of
-from lab.run.settle import nudge, settled_counters, settled_matched
+from lab.run.settle import nudge, nudge_healed, settled_counters, settled_matched
 from lab.run.sides import Side, counters_moved, kernel_segments, names_of, read_side, seen_from_sink, translated
 from lab.run.spec import inside
 from lab.run.watched import Watched
@@ -40,6 +40,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     outside = watched.spec.uplink is not None
     if watched.healed is None:
         nudge(testbed, watched.fault, outside=outside)
+    elif not outside:
+        nudge_healed(testbed, watched.fault)
     matched, matched_at = settled_matched(testbed, watched.fault)
     interventions = testbed.interventions()
     summary = testbed.router.stop_capture()
@@ -47,7 +49,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
     with _ONE_READS:
         names = {"right": names_of(translations)}
         captured = {name: read_side(path, summary, names.get(name)) for name, path in summary.files.items()}
-        sides, passages = _as_the_ends_saw(captured, watched, matched_at)
+        sides, ways = _as_the_ends_saw(captured, watched, matched_at)
+        cut = watched.fault.direction.directions
         classes = {name: classify(kernel_segments(side), watched.flow) for name, side in sides.items()}
         deltas = {name: counters_moved(watched.before[name], after[name]) for name in after}
 
@@ -56,7 +59,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
             client=read_end(testbed.client, Direction.FORWARD, watched, read),
             server=None if outside else read_end(testbed.server, Direction.RETURN, watched, read),
             far=read_far(watched, read, translations) if outside else None,
-            passages=passages,
+            passages=[ways[one] for one in cut],
+            open_ways=[way for one, way in ways.items() if one not in cut],
             matched=matched,
             icmp=sum(1 for side in captured.values() for m in side.icmp if _in_the_dark(m.time_s, watched)),
             bystander=read_bystander(watched, sides, deltas["server"] if outside else {}),
@@ -74,8 +78,8 @@ def collect(watched: Watched) -> tuple[Findings, Mapping[str, Sequence[Classifie
 
 def _as_the_ends_saw(
     captured: Mapping[str, Side], watched: Watched, until: float
-) -> tuple[dict[str, Side], tuple[Passage, ...]]:
-    """What each end sent and received, by its side of the router, and every direction that was cut.
+) -> tuple[dict[str, Side], dict[Direction, Passage]]:
+    """What each end sent and received, by its side of the router, and what became of it on its way.
 
     With the hole in the router its two captures say it all. An end with a sink has sent what its sink's capture holds,
     and has not received what came to it in the dark.
@@ -91,7 +95,7 @@ def _as_the_ends_saw(
         healed_s=float("inf") if watched.healed is None else watched.healed.began_at,
     )
     sides = {name: captured[name] for name in ("left", "right")}
-    fault, passages = watched.fault, {}
+    fault, passages = watched.fault, dict[Direction, Passage]()
     sunk = fault.placement.sunk
     if sunk is not None:
         door = _near(sunk)
@@ -99,20 +103,16 @@ def _as_the_ends_saw(
         if sunk.opposite in fault.direction.directions:
             passages[sunk.opposite] = coming
         sides[door] = seen_from_sink(sides[door], captured["sink"], coming.missing if sunk.opposite in passages else ())
-    for direction in fault.direction.directions:
+    for direction in Direction:
         if direction not in passages:
             near, far = _near(direction), _near(direction.opposite)
             passages[direction] = passage(
                 sides[near].segments, captured[far].segments, watched.flow, direction, dark, fault.scope
             )
-    return sides, tuple(
-        replace(
-            passages[one],
-            missing=_up_to(until, passages[one].missing),
-            strangers=_up_to(until, passages[one].strangers),
-        )
-        for one in fault.direction.directions
-    )
+    return sides, {
+        one: replace(way, missing=_up_to(until, way.missing), strangers=_up_to(until, way.strangers))
+        for one, way in passages.items()
+    }
 
 
 def _near(direction: Direction) -> str:

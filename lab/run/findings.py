@@ -160,6 +160,9 @@ class Findings:
     reconnected: bool | None
     """Whether a new connection was set up while the old one was dark; None where none was tried."""
 
+    open_ways: Sequence[Passage] = ()
+    """Of the directions that were not cut."""
+
     interventions: Sequence[str] | None = None
     """What others did to the testbed meanwhile; None where nobody can tell."""
 

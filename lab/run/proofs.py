@@ -35,6 +35,7 @@ def proofs(found: Findings) -> list[Check]:
         *(_rules_bit(found, passage.direction) for passage in found.passages),
         *(_rules_agree(found, passage.direction) for passage in found.passages),
         _nothing_crossed(found),
+        _nothing_else_lost(found),
         _no_strangers(found),
         _no_icmp(found),
         _bystander(found),
@@ -107,8 +108,20 @@ def _nothing_crossed(found: Findings) -> Check:
     return Check("nothing-crossed", crossed == 0, f"{crossed} segments came through the hole")
 
 
+def _nothing_else_lost(found: Findings) -> Check:
+    """By a way that was left open, or that is open again, everything passes."""
+    open_way = sum(len(passage.missing) for passage in found.open_ways)
+    healed_at = float("inf") if found.healed is None else found.healed.done_at
+    after = sum(1 for passage in found.passages for segment in passage.missing if segment.time_s > healed_at)
+    return Check(
+        "nothing-else-lost",
+        open_way == after == 0,
+        f"{open_way} segments went missing on a way that was not cut, {after} after the heal",
+    )
+
+
 def _no_strangers(found: Findings) -> Check:
-    strangers = sum(len(passage.strangers) for passage in found.passages)
+    strangers = sum(len(passage.strangers) for passage in (*found.passages, *found.open_ways))
     return Check("no-strangers", strangers == 0, f"{strangers} segments came out that never went in")
 
 

@@ -1,4 +1,8 @@
-"""One segment past the node's own TCP: what shows on an idle flow that the hole is where it should be."""
+"""One segment past the node's own TCP: what shows on an idle flow that the hole is where it should be and only there.
+
+Its checksum is wrong. Nobody between the two ends looks at that, and where it comes through, the receiver drops it
+without an answer (RFC 9293 section 3.1): nothing that is sent to see the path changes what the ends know.
+"""
 
 import socket
 import struct
@@ -9,11 +13,14 @@ from lab.core.segment import Flag
 _HEADER = struct.Struct("!HHIIBBHHH")
 _DATA_OFFSET = 5 << 4
 _CHECKSUM_OFFSET = 16
+_SPOILT = 1
+"""Put over the checksum: another value by one, whatever the right one is."""
+
 _PSEUDO_TAIL = {socket.AF_INET: struct.Struct("!BBH"), socket.AF_INET6: struct.Struct("!I3xB")}
 
 
 def nudge(source: Endpoint, destination: Endpoint) -> None:
-    """Send an acknowledgment with sequence number 0; a receiver would answer it and change nothing (RFC 9293 3.10.7.4).
+    """Send an acknowledgment with sequence number 0 that no receiver takes.
 
     Args:
         source: An address of this node and the flow's port.
@@ -29,7 +36,7 @@ def nudge(source: Endpoint, destination: Endpoint) -> None:
 
 
 def acknowledgment(source: Endpoint, destination: Endpoint, family: int) -> bytes:
-    """The TCP header alone, its checksum right."""
+    """The TCP header alone, its checksum wrong."""
     header = _HEADER.pack(source.port, destination.port, 0, 0, _DATA_OFFSET, Flag.ACK, 0, 0, 0)
     ends = socket.inet_pton(family, source.address) + socket.inet_pton(family, destination.address)
     if family == socket.AF_INET:
@@ -37,7 +44,7 @@ def acknowledgment(source: Endpoint, destination: Endpoint, family: int) -> byte
     else:
         tail = _PSEUDO_TAIL[socket.AF_INET6].pack(len(header), socket.IPPROTO_TCP)
     checksum = _ones_complement(ends + tail + header)
-    return header[:_CHECKSUM_OFFSET] + struct.pack("!H", checksum) + header[_CHECKSUM_OFFSET + 2 :]
+    return header[:_CHECKSUM_OFFSET] + struct.pack("!H", checksum ^ _SPOILT) + header[_CHECKSUM_OFFSET + 2 :]
 
 
 def _ones_complement(octets: bytes) -> int:

@@ -193,7 +193,7 @@ class Node(Protocol):
     def nudge(self, source: Endpoint, destination: Endpoint) -> None:
         """Send one old acknowledgment from ``source`` to ``destination``, past the node's own TCP.
 
-        What a receiver answers to it changes nothing; in the hole it shows that the rule bites on an idle flow.
+        No receiver takes it. In the hole it shows that the rule bites on an idle flow, elsewhere that nothing does.
         """
 
     def sockets(self) -> Sequence[SocketSample]:

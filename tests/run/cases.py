@@ -112,7 +112,7 @@ def made_server(**changes: Any) -> EndFinding:
 
 
 def made_passage(direction: Direction, missing: int, **changes: Any) -> Passage:
-    lost = tuple(segment(SENT_AT + number, back=direction is Direction.RETURN) for number in range(missing))
+    lost = tuple(segment(SENT_AT + number / 100, back=direction is Direction.RETURN) for number in range(missing))
     return replace(Passage(direction, missing + 6, 6, lost, (), ()), **changes)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from lab.core.fault import Fault, Placement
-from lab.core.flow import Endpoint
+from lab.core.fault import Cut, Fault, Placement
+from lab.core.flow import Direction, Endpoint
 from lab.core.segment import Flag, Segment
 from lab.run import collect as collecting
 from lab.run.sides import Side
@@ -22,12 +22,14 @@ def test_a_fin_of_the_flow_before_the_cut_is_found_whatever_its_direction() -> N
 
 def passages(near: list[Segment], far: list[Segment], until: float) -> tuple[Any, Any]:
     sides = {"left": Side(near, []), "right": Side(far, [])}
-    _, (forward, back) = collecting._as_the_ends_saw(sides, watched(), until)
-    return forward, back
+    _, ways = collecting._as_the_ends_saw(sides, watched(), until)
+    return ways[Direction.FORWARD], ways[Direction.RETURN]
 
 
 def at_the_client(sides: dict[str, Side]) -> tuple[dict[str, Side], tuple[Any, ...]]:
-    return collecting._as_the_ends_saw(sides, watched(fault=Fault(FLOW, placement=Placement.CLIENT_SINK)), until=110.0)
+    fault = Fault(FLOW, placement=Placement.CLIENT_SINK)
+    seen, ways = collecting._as_the_ends_saw(sides, watched(fault=fault), until=110.0)
+    return seen, (ways[Direction.FORWARD], ways[Direction.RETURN])
 
 
 def test_who_was_on_the_way_when_the_rules_were_read_last_is_not_counted_as_missing() -> None:
@@ -42,6 +44,14 @@ def test_a_nudge_that_comes_out_has_crossed() -> None:
     forward, _ = passages([nudged], [nudged._replace(time_s=102.00002)], until=102.5)
 
     assert forward.crossed == (nudged,)
+
+
+def test_a_way_that_was_not_cut_is_looked_at_too() -> None:
+    sent, answer = segment(101.0, length=7), segment(101.1, length=7, back=True)
+    sides = {"left": Side([sent], []), "right": Side([answer], [])}
+    _, ways = collecting._as_the_ends_saw(sides, watched(fault=Fault(FLOW, Cut.FORWARD)), until=110.0)
+
+    assert ways[Direction.RETURN].missing == (answer,)
 
 
 def test_an_end_with_a_sink_has_sent_what_fell_into_it_and_has_not_received_what_came_in_the_dark() -> None:

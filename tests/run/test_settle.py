@@ -8,7 +8,7 @@ import pytest
 
 from lab.core.errors import InvalidRun
 from lab.core.fault import Cut, Matched, Placement
-from lab.run.settle import nudge, settled_counters, settled_matched
+from lab.run.settle import nudge, nudge_healed, settled_counters, settled_matched
 from tests.run.fakes import CLIENT, FAULT, SERVER, FakeNode, FakeRouter, nodes
 
 RETRANSMITTED = "TcpRetransSegs"
@@ -64,16 +64,22 @@ def test_rules_that_never_rest_make_the_run_invalid() -> None:
         settled_matched(nodes(router=busy)[1], FAULT)
 
 
-@pytest.mark.parametrize(
-    ("cut", "client", "server"),
-    [(Cut.BOTH, True, True), (Cut.FORWARD, True, False), (Cut.RETURN, False, True)],
-)
-def test_every_direction_that_is_cut_is_nudged_by_its_sender(cut: Cut, client: bool, server: bool) -> None:
-    made, testbed = nodes(router=FakeRouter(readings=(Matched(n, n) for n in itertools.count())))
+@pytest.mark.parametrize("cut", Cut)
+def test_every_direction_is_nudged_by_its_sender_and_those_that_are_cut_are_waited_for(cut: Cut) -> None:
+    left = [Matched(0, 0), Matched(0, 0), *([Matched(1, 0), Matched(1, 1)] if cut is Cut.BOTH else [Matched(1, 1)])]
+    readings = iter(left)
+    made, testbed = nodes(router=FakeRouter(readings=readings))
     nudge(testbed, replace(FAULT, direction=cut))
 
-    assert made.client.nudges == ([(CLIENT, SERVER)] if client else [])
-    assert made.server.nudges == ([(SERVER, CLIENT)] if server else [])
+    assert (made.client.nudges, made.server.nudges) == ([(CLIENT, SERVER)], [(SERVER, CLIENT)])
+    assert list(readings) == []
+
+
+def test_after_a_heal_both_ways_are_nudged_and_no_rule_is_waited_for() -> None:
+    made, testbed = nodes(router=FakeRouter(readings=iter(())))
+    nudge_healed(testbed, FAULT)
+
+    assert (made.client.nudges, made.server.nudges) == ([(CLIENT, SERVER)], [(SERVER, CLIENT)])
 
 
 def test_an_end_that_cannot_send_it_makes_the_run_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +113,6 @@ def test_a_nudge_that_no_rule_has_is_not_waited_for_for_ever(monkeypatch: pytest
 
 def test_a_drop_in_the_senders_own_output_is_not_nudged() -> None:
     made, testbed = nodes()
-    nudge(testbed, replace(FAULT, placement=Placement.OWN_OUTPUT))
+    nudge(testbed, replace(FAULT, direction=Cut.FORWARD, placement=Placement.OWN_OUTPUT))
 
-    assert made.client.nudges == []
+    assert (made.client.nudges, made.server.nudges) == ([], [(SERVER, CLIENT)])
