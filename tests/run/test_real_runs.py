@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from lab.core.fault import Cut, Fault, Matched, Placement
+from lab.core.fault import Cut, Fault, Matched, Placement, Scope
 from lab.core.flow import Endpoint
 from lab.core.profiles import PROFILES
 from lab.core.timeline import ClockPair, Observation
 from lab.pcap.writer import PcapngWriter, Source
 from lab.report.record import Cause, NoticedBy, Outcome, Record
+from lab.run.fate import ABORTED, ENDED_OPEN
 from lab.run.runner import Run
 from lab.run.spec import Action, Program, RunSpec
 from lab.run.trigger import LineTrigger
@@ -102,6 +103,35 @@ time.sleep(1)
 print("done", flush=True)
 time.sleep(60)
 """
+ABORT = f"""
+other = socket.create_connection(("server", {PORT + 1}))
+other.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 500)
+while True:
+    try:
+        s.sendall(b"x")
+        other.sendall(b"x")
+        time.sleep(0.1)
+    except TimeoutError:
+        break
+time.sleep(1)
+s.close()
+print("closed", flush=True)
+time.sleep(60)
+"""
+"""Two connections; the first one has answers that nobody reads, and is closed a second after the second one's end."""
+
+ECHOES = f"""
+import socket, threading
+def echo(connection):
+    while data := connection.recv(100):
+        connection.sendall(data)
+def serve(port):
+    listener = socket.create_server(("", port))
+    while True:
+        threading.Thread(target=echo, args=listener.accept()[:1], daemon=True).start()
+threading.Thread(target=serve, args=({PORT + 1},), daemon=True).start()
+serve({PORT})
+"""
 USER_TIMEOUT = "s.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2500)\n" + TALK
 
 
@@ -143,12 +173,20 @@ class BrokenRouter:
         real: The router.
         wrong: What it does in place of a fault.
         summary: What it makes of a capture.
+        heals: How it heals.
     """
 
-    def __init__(self, real: Any, wrong: Callable[[Fault], Fault], summary: Callable[[CaptureSummary], CaptureSummary]):
+    def __init__(
+        self,
+        real: Any,
+        wrong: Callable[[Fault], Fault],
+        summary: Callable[[CaptureSummary], CaptureSummary],
+        heals: Callable[[Any, Fault], CutReceipt],
+    ):
         self._real = real
         self._wrong = wrong
         self._summary = summary
+        self._heals = heals
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -162,6 +200,9 @@ class BrokenRouter:
             return CutReceipt(now, now)
         receipt: CutReceipt = self._real.cut(self._wrong(fault))
         return receipt
+
+    def heal(self, fault: Fault) -> CutReceipt:
+        return self._heals(self._real, self._wrong(fault))
 
     def matched(self, fault: Fault) -> Matched:
         matched: Matched = self._real.matched(self._wrong(fault))
@@ -178,7 +219,7 @@ class BrokenTestbed(NetnsTestbed):
 
     @property
     def router(self) -> Any:
-        return BrokenRouter(super().router, self.sabotage.wrong, self.sabotage.summary)
+        return BrokenRouter(super().router, self.sabotage.wrong, self.sabotage.summary, self.sabotage.heals)
 
 
 @dataclass
@@ -188,6 +229,7 @@ class Sabotage:
     spec: RunSpec
     wrong: Callable[[Fault], Fault] = lambda fault: fault
     summary: Callable[[CaptureSummary], CaptureSummary] = lambda summary: summary
+    heals: Callable[[Any, Fault], CutReceipt] = lambda router, fault: router.heal(fault)
     at_cut: Callable[[NetnsTestbed, Fault], None] = lambda _testbed, _fault: None
     after_s: float = 0.0
     """How long after the cut that happens."""
@@ -232,6 +274,21 @@ def forward_alone(fault: Fault) -> Fault:
     return replace(fault, direction=Cut.FORWARD)
 
 
+def both_ways(fault: Fault) -> Fault:
+    return replace(fault, direction=Cut.BOTH)
+
+
+def heal_nothing(_: Any, __: Fault) -> CutReceipt:
+    now = time.monotonic()
+    return CutReceipt(now, now)
+
+
+def heal_forward_alone(router: Any, fault: Fault) -> CutReceipt:
+    router.cut(replace(fault, direction=Cut.RETURN))
+    receipt: CutReceipt = router.heal(fault)
+    return receipt
+
+
 def heal(testbed: NetnsTestbed, fault: Fault) -> None:
     NetnsTestbed.router.fget(testbed).heal(fault)  # type: ignore[attr-defined]
 
@@ -258,6 +315,8 @@ def stepped(summary: CaptureSummary) -> CaptureSummary:
 
 
 IDLE = own(actions=())
+HEALED = own(heal_after_s=0.6, sysctls={}, watch_s=1.6)
+DEAF_ECHO = python(ECHO.partition("    while")[0], *(f"    {line}\n" for line in DEAF.split("\n")))
 
 
 def swapped(summary: CaptureSummary) -> CaptureSummary:
@@ -288,6 +347,11 @@ RUNS: dict[str, Sabotage] = {
     "sink": Sabotage(own(placement=Placement.CLIENT_SINK)),
     "sink, busy": Sabotage(foreign(placement=Placement.SERVER_SINK, watch_s=1.2)),
     "sink, idle": Sabotage(replace(IDLE, placement=Placement.SERVER_SINK)),
+    "both ways, one asked": Sabotage(own(direction=Cut.FORWARD), wrong=both_ways),
+    "both ways, one asked, busy": Sabotage(foreign(direction=Cut.RETURN, watch_s=1.2), wrong=both_ways),
+    "never healed": Sabotage(HEALED, heals=heal_nothing),
+    "never healed, idle": Sabotage(replace(HEALED, actions=()), heals=heal_nothing),
+    "healed one way": Sabotage(HEALED, heals=heal_forward_alone),
     "one way only": Sabotage(foreign(watch_s=1.2), wrong=forward_alone),
     "healed behind the back": Sabotage(own(watch_s=2.5), at_cut=heal, after_s=0.6),
     "healed behind the back, idle": Sabotage(IDLE, at_cut=heal),
@@ -307,9 +371,9 @@ RUNS: dict[str, Sabotage] = {
     "foreign watchdog": Sabotage(foreign(WATCHDOG)),
     "foreign keepalive": Sabotage(foreign(KEEPALIVE, noticed="lost: 110")),
     "foreign user timeout": Sabotage(foreign(USER_TIMEOUT, sysctls={})),
-    "foreign closed window": Sabotage(
-        foreign(FLOOD, server=python(ECHO.partition("    while")[0], *(f"    {line}\n" for line in DEAF.split("\n"))))
-    ),
+    "foreign closed window": Sabotage(foreign(FLOOD, server=DEAF_ECHO)),
+    "foreign closed window, later": Sabotage(foreign(FLOOD, server=DEAF_ECHO, cut_after_s=1.0)),
+    "foreign abort": Sabotage(foreign(ABORT, scope=Scope.HOST, server=python(ECHOES), watch_s=4.0)),
     "foreign healed": Sabotage(foreign(heal_after_s=1.0, sysctls={})),
     "triggered": Sabotage(
         foreign(
@@ -373,6 +437,11 @@ def failed(record: Record) -> set[str]:
         ("wrong port, idle, sink", "rule-matched-return"),
         ("sink unseen", "rule-equals-capture-forward"),
         ("one way only", "rule-matched-return"),
+        ("both ways, one asked", "nothing-else-lost"),
+        ("both ways, one asked, busy", "nothing-else-lost"),
+        ("never healed", "nothing-else-lost"),
+        ("never healed, idle", "nothing-else-lost"),
+        ("healed one way", "nothing-else-lost"),
         ("healed behind the back", "nothing-crossed"),
         ("healed behind the back, idle", "nothing-crossed"),
         ("bystander killed", "bystander-unharmed"),
@@ -435,6 +504,7 @@ def test_a_foreign_clients_output_tells_when_it_noticed(runs: Batch) -> None:
 
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert (client.cause, client.noticed_by, client.errno) == (Cause.RETRIES2, NoticedBy.OUTPUT, None)
+    assert record.counters["client"][ENDED_OPEN] == 1
     assert client.gave_up_s is not None
     assert client.noticed_s is not None
     assert 0 <= client.noticed_s - client.gave_up_s + (client.gave_up_within_s or 0) < 1
@@ -461,6 +531,7 @@ def test_a_foreign_client_that_closes_before_its_kernel_gives_up_noticed_by_the_
     assert (client.gave_up_s, client.cause) == (None, Cause.NONE)
     assert client.orphan is not None
     assert client.copies == (client.copies_until_closed or 0) + (client.orphan.copies or 0)
+    assert ENDED_OPEN not in record.counters["client"], "what was closed first does not end open"
 
 
 def test_a_foreign_clients_keepalive_is_read_and_predicted(runs: Batch) -> None:
@@ -480,11 +551,23 @@ def test_a_foreign_clients_user_timeout_is_read_and_predicted(runs: Batch) -> No
     assert record.observation.client.cause is Cause.USER_TIMEOUT
 
 
-def test_a_foreign_client_before_a_closed_window_is_predicted_by_its_probes(runs: Batch) -> None:
-    record = runs["foreign closed window"]
+@pytest.mark.parametrize("name", ["foreign closed window", "foreign closed window, later"])
+def test_a_foreign_client_before_a_closed_window_is_predicted_by_its_probes(runs: Batch, name: str) -> None:
+    """Later, the last probe before the cut comes too soon after the one before for the peer to answer it."""
+    record = runs[name]
 
     assert record.outcome is Outcome.CONFIRMED, record.reason
     assert record.observation.client.cause is Cause.PROBES
+
+
+def test_a_foreign_client_that_resets_is_no_give_up_although_another_connection_of_it_timed_out(runs: Batch) -> None:
+    record = runs["foreign abort"]
+    client = record.observation.client
+
+    assert record.outcome is Outcome.CONFIRMED, record.reason
+    assert (client.gave_up_s, client.cause, client.noticed_by) == (None, Cause.NONE, NoticedBy.CLOSE)
+    assert client.closed_s is not None
+    assert record.counters["client"][ABORTED] == 1, "the other one"
 
 
 FOLLOWS_S = 0.25
