@@ -181,7 +181,7 @@ class BrokenRouter:
         real: Any,
         wrong: Callable[[Fault], Fault],
         summary: Callable[[CaptureSummary], CaptureSummary],
-        heals: Callable[[Any, Fault], CutReceipt],
+        heals: Callable[[Any, Fault], CutReceipt] = lambda router, fault: router.heal(fault),
     ):
         self._real = real
         self._wrong = wrong
