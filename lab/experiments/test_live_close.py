@@ -108,14 +108,19 @@ def detached(folder: Path) -> float:
 
 
 def next_probe(record: Record, folder: Path) -> tuple[float, float]:
-    """When the first probe after the heal was predicted, from what the kernel announced of the very first one."""
+    """When the first probe after the heal was predicted, from what the kernel announced of one of the first.
+
+    On a busy machine the very first one may have left before the next look; the back-off tells which one it was.
+    """
     timer, hz = probe_timer(record), record.settings.hz or 250
     samples = [(t, one.detail) for t, one in read_timeline(folder / "timeline.jsonl").entries if t > 0]
-    first = next(
-        t + detail["expires_s"] for t, detail in samples if detail.get("timer") == "PROBE" and detail["expires_s"]
+    first, sent = next(
+        (t + detail["expires_s"], detail["backoff"])
+        for t, detail in samples
+        if detail.get("timer") == "PROBE" and detail["expires_s"]
     )
     low = high = first
-    for probes in range(1, 9):
+    for probes in range(1 + sent, 9):
         if high > (record.fault.healed_s or 0):
             break
         wait = timer.wait(probes, None)
