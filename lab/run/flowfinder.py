@@ -240,8 +240,15 @@ def refuse_exit(process: Process, verb: str) -> None:
         who = f"'{words}'" if " " not in process.argv[0] else words[0].upper() + words[1:]
         raise UsageError(
             f"{who} ended with status {process.returncode} before it {verb}. {tail(process)}",
-            fix="let it stay in the foreground until the lab ends it",
+            fix=_how_to_stay(process),
         )
+
+
+def _how_to_stay(process: Process) -> str:
+    """What mends an early end: one that reports a failure has said why, any other may have gone to the background."""
+    if process.returncode and process.lines:
+        return "mend what its last lines say; it has to run until the lab ends it"
+    return "let it stay in the foreground until the lab ends it"
 
 
 def tail(process: Process) -> str:

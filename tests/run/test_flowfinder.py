@@ -71,7 +71,17 @@ def test_a_server_that_exits_is_quoted() -> None:
     process.say(1.0, "address already in use")
     process.exit(1.1, 98)
 
-    with pytest.raises(UsageError, match=r"'srv -x' ended with status 98 before it listened.*already in use"):
+    with pytest.raises(UsageError, match=r"'srv -x' ended with status 98 before it listened.*already in use") as told:
+        wait_for_listener(FakeNode(name="server"), process, PORT, Clock().patience())
+    assert "mend what its last lines say" in str(told.value)
+
+
+def test_a_server_that_went_to_the_background_is_to_stay() -> None:
+    process = FakeProcess(argv=("srv", "-d"))
+    process.say(1.0, "started")
+    process.exit(1.1, 0)
+
+    with pytest.raises(UsageError, match="Fix: let it stay in the foreground"):
         wait_for_listener(FakeNode(name="server"), process, PORT, Clock().patience())
 
 
