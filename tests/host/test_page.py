@@ -55,7 +55,7 @@ def test_the_host_and_the_remote_shown_print_what_is_shown(tmp_path: Path) -> No
             assert host.wait(DEADLINE_S) == 0
         finally:
             host.kill()
-    assert done.stdout.splitlines() == indented("$ python host.py &")[2:]
+    assert done.stdout.splitlines() == indented("$ python host.py & sleep 1")[2:]
 
 
 def _until_listening(port: str, host: "subprocess.Popen[bytes]") -> None:
