@@ -5,6 +5,8 @@ quite the same RTO. So give-ups are compared by where in its own predicted windo
 bucket of the wheel for the longest wait, which is what the phase can change, and by a jiffy for each wait that is
 rounded to jiffies. Where the bound falls on an expiry for one of them only, the earliest instant predicted for the last
 copy takes the window's place; runs that died at different expiries, both predicted, are compared by cause and copies.
+How many copies an end sent that lived on, until a heal or its program's close, hangs on when that came, and is judged
+in each run alone.
 """
 
 import itertools
@@ -12,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.core.timerwheel import DEFAULT_HZ, granularity, to_jiffies
-from lab.report.record import Branch, EndObservation, EndPrediction, Record
+from lab.report.record import Branch, Cause, EndObservation, EndPrediction, Record
 
 BACKENDS = ("netns", "docker")
 
@@ -23,7 +25,8 @@ Written by `pytest lab/ --backend both --lab-equivalence docs/equivalence.md`; `
 experiment runs in namespaces and in containers in one session. Give-up times are seconds from the first lost send, or
 from what an idle end's prediction counts from. How far apart: each in its own predicted window, since RTO and RTT
 differ; a tick is the bucket of the kernel's timer wheel for the longest wait. Where one number of copies was seen on
-each backend, the prediction had both, a whole wait apart.
+each backend, the prediction had both, a whole wait apart, or each run's own prediction had its own: more in flight, or
+another RTO. An end that lived on sent copies until its path was healed or its program closed it, which is no give-up.
 
 {summary}
 
@@ -39,7 +42,7 @@ class End:
     cause: str
     copies: int
     copies_predicted: tuple[int, int] | None
-    """None where any number is."""
+    """None where any number is, and of an end that lived on."""
 
     gave_up_s: float | None
     """From its origin: the first lost send, or what an idle end's prediction counts from."""
@@ -109,13 +112,14 @@ class Pair:
             )
 
     def _same_copies(self) -> bool:
-        """Equal; or two that the prediction allows, where the bound falls on a tick or a program writes on."""
+        """Equal; or two that were predicted: where a bound falls on a tick or a program writes on, or for each alone."""
         if self.netns.copies == self.docker.copies:
             return True
+        otherwise = self.netns.copies_predicted != self.docker.copies_predicted
         return all(
             end.copies_predicted is None
             or (
-                end.copies_predicted[0] != end.copies_predicted[1]
+                (otherwise or end.copies_predicted[0] != end.copies_predicted[1])
                 and end.copies_predicted[0] <= end.copies <= end.copies_predicted[1]
             )
             for end in (self.netns, self.docker)
@@ -195,7 +199,7 @@ def _end(prediction: EndPrediction, seen: EndObservation) -> End:
     return End(
         cause=seen.cause.value if seen.cause is not None else "none",
         copies=seen.copies or 0,
-        copies_predicted=None if branch is None or branch.copies is None else branch.copies,
+        copies_predicted=None if branch is None or seen.cause in (None, Cause.NONE) else branch.copies,
         gave_up_s=gave_up_s - branch.origin_s if branch is not None and gave_up_s is not None else None,
         in_window_s=gave_up_s - low if high and gave_up_s is not None else None,
         after_copy_s=None if gave_up_s is None or last_copy is None else gave_up_s - last_copy,

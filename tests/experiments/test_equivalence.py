@@ -65,6 +65,23 @@ def test_what_differs_is_said(other: Record, words: str) -> None:
     assert words in differences(HERE, other)
 
 
+def test_copies_of_an_end_that_lived_on_hang_on_when_its_path_was_healed() -> None:
+    lived: dict[str, Any] = {"cause": Cause.NONE, "gave_up_s": None}
+
+    assert differences(there(**lived), there(copies=4, **lived)) == []
+    assert differences(there(**lived), there(copies=4)) != []
+
+
+@pytest.mark.parametrize(("copies", "said"), [(15, []), (14, ["client: 16 copies in namespaces, 14 in containers"])])
+def test_each_run_is_held_to_its_own_prediction_of_copies(copies: int, said: list[str]) -> None:
+    predicted = HERE.prediction.client
+    assert predicted.sending is not None
+    fewer = predicted.model_copy(update={"sending": predicted.sending.model_copy(update={"copies": (15, 15)})})
+    prediction = HERE.prediction.model_copy(update={"client": fewer})
+
+    assert differences(HERE, there(copies=copies).model_copy(update={"prediction": prediction})) == said
+
+
 def test_the_table_has_a_row_for_each_end_that_gave_up_or_one_for_a_run_in_which_none_did() -> None:
     idle, _ = idle_for_ever()
     rows = as_table(
