@@ -112,7 +112,7 @@ class Pair:
             )
 
     def _same_copies(self) -> bool:
-        """Equal; or two that were predicted: where a bound falls on a tick or a program writes on, or for each alone."""
+        """Equal; or two that were predicted: a bound falls on a tick, a program writes on, or each has its own."""
         if self.netns.copies == self.docker.copies:
             return True
         otherwise = self.netns.copies_predicted != self.docker.copies_predicted
