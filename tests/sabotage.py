@@ -1,6 +1,7 @@
 """What the files of saboteurs share: routers with something wrong, and cases that run side by side."""
 
 import concurrent.futures
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -38,6 +39,19 @@ def cut_nothing(testbed: Testbed) -> None:
         return CutReceipt(now, now)
 
     spoil(testbed.router, cut=cut)
+
+
+def heal_by_itself(testbed: Testbed, *, after_s: float) -> None:
+    """A cut that nobody asked to heal, and that heals."""
+    router = testbed.router
+    cut = router.cut
+
+    def cut_for_a_moment(fault: Fault) -> CutReceipt:
+        receipt = cut(fault)
+        threading.Timer(after_s, router.heal, (fault,)).start()
+        return receipt
+
+    spoil(router, cut=cut_for_a_moment)
 
 
 def opener(sabotage: Sabotage) -> Callable[[TestbedSpec], Testbed]:

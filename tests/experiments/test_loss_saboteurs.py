@@ -31,7 +31,7 @@ from lab.report.record import Outcome, Record
 from lab.run.runner import Run
 from lab.run.spec import RunSpec
 from lab.testbed.ports import CutReceipt, Testbed
-from tests.sabotage import Sabotage, SideBySide, cut_nothing, opener, spoil
+from tests.sabotage import Sabotage, SideBySide, cut_nothing, heal_by_itself, opener, spoil
 
 HEALED_S = 0.5
 """Before anything is due."""
@@ -74,15 +74,7 @@ def heal_nothing(testbed: Testbed) -> None:
 
 
 def heal_unasked(testbed: Testbed) -> None:
-    router = testbed.router
-    cut = router.cut
-
-    def cut_for_a_moment(fault: Fault) -> CutReceipt:
-        receipt = cut(fault)
-        threading.Timer(HEALED_S, router.heal, (fault,)).start()
-        return receipt
-
-    spoil(router, cut=cut_for_a_moment)
+    heal_by_itself(testbed, after_s=HEALED_S)
 
 
 def soon(spec: RunSpec, watch_s: float = 2.0) -> RunSpec:

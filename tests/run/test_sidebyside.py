@@ -14,6 +14,19 @@ def over(runs: SideBySide, *, disturbed: bool, together: int = 1) -> None:
         slot.disturbed = disturbed
 
 
+def another(runs: SideBySide) -> tuple[threading.Thread, threading.Event]:
+    """One more run, in a thread of its own; and whether it has its place."""
+    began = threading.Event()
+
+    def run() -> None:
+        with runs.slot():
+            began.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, began
+
+
 def test_runs_that_are_not_disturbed_go_on_as_many_as_was_asked_for() -> None:
     runs = SideBySide(40)
 
@@ -56,15 +69,10 @@ def test_some_always_go_on() -> None:
 
 
 def test_a_run_waits_for_a_place_and_has_it_when_another_ends() -> None:
-    runs, began = SideBySide(1), threading.Event()
-
-    def second() -> None:
-        with runs.slot():
-            began.set()
+    runs = SideBySide(1)
 
     with runs.slot():
-        thread = threading.Thread(target=second)
-        thread.start()
+        thread, began = another(runs)
         assert not began.wait(0)
     thread.join(TIMEOUT_S)
 
@@ -85,15 +93,10 @@ def test_a_run_that_raised_gives_its_place_back() -> None:
 
 
 def test_after_the_close_nobody_waits() -> None:
-    runs, began = SideBySide(1), threading.Event()
-
-    def second() -> None:
-        with runs.slot():
-            began.set()
+    runs = SideBySide(1)
 
     with runs.slot():
-        thread = threading.Thread(target=second)
-        thread.start()
+        thread, began = another(runs)
         runs.close()
         thread.join(TIMEOUT_S)
 

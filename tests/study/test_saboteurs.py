@@ -14,8 +14,8 @@ from lab.study.performing import judged
 from lab.study.running import perform
 from lab.study.scenario import Scenario
 from lab.study.scenarios import find
-from lab.testbed.ports import CutReceipt, Testbed
-from tests.sabotage import Sabotage, SideBySide, cut_nothing, nothing, opener, spoil
+from lab.testbed.ports import Testbed
+from tests.sabotage import Sabotage, SideBySide, cut_nothing, heal_by_itself, nothing, opener, spoil
 
 PATIENCE_S = 8.0
 """Of every step that waits; what does not come in this time was sabotaged."""
@@ -44,15 +44,7 @@ def cut_one_way(testbed: Testbed) -> None:
 
 
 def heal_too_early(testbed: Testbed) -> None:
-    router = testbed.router
-    cut = router.cut
-
-    def cut_for_a_moment(fault: Fault) -> CutReceipt:
-        receipt = cut(fault)
-        threading.Timer(HEALED_S, router.heal, (fault,)).start()
-        return receipt
-
-    spoil(router, cut=cut_for_a_moment)
+    heal_by_itself(testbed, after_s=HEALED_S)
 
 
 def server(name: str) -> Modules:
